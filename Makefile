@@ -1,0 +1,50 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+export FLWR_TELEMETRY_ENABLED = 0
+export FLWR_DISABLE_UPDATE_CHECK = 1
+export RAY_USAGE_STATS_ENABLED = 0
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-deploy check format bench bench-simulation bench-flower clean
+
+help: ## Show what can be made
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
+
+install: $(STAMP) ## Install everything into .venv
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else f"fedra needs Python 3.11 to 3.13, this is {v[0]}.{v[1]}; set PYTHON=python3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25,<27"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[all,bench,dev]"
+	@touch $@
+
+demo: $(STAMP) ## Show the main job on embedded data
+	$(BIN)/python examples/one_liar.py
+	$(BIN)/fedra demo
+
+test: $(STAMP) ## Run the tests
+	$(BIN)/python -m pytest -q
+
+test-deploy: $(STAMP) ## Run secure deployments with failures, minutes long
+	$(BIN)/python -m pytest -q -m slow_deployment
+
+check: $(STAMP) ## Lint, types, layering
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP) ## Put the code into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) ## Compare kernels and rules with peers; writes benchmarks/results
+	$(BIN)/python -m pip install --quiet --no-deps byzfl==0.0.11
+	$(BIN)/python benchmarks/kernels.py
+
+clean: ## Remove what was built
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

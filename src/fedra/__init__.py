@@ -1,0 +1,55 @@
+"""Federated learning that stands up to clients who lie, about their update and about how much data they have."""
+
+from fedra.cohort import Cohort, Verdict
+from fedra.kernels import pairwise_l1, pairwise_squared_l2
+from fedra.rules import (
+    RFA,
+    RULES,
+    Bulyan,
+    Decision,
+    Family,
+    FedAvg,
+    FedRA,
+    Krum,
+    Median,
+    MultiKrum,
+    NormBound,
+    Rule,
+    TrimmedMean,
+    Truncate,
+    Uniform,
+    estimate_num_malicious,
+    make_rule,
+    quantity_robust_scores,
+)
+from fedra.screening import Screened, screen
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "RFA",
+    "RULES",
+    "Bulyan",
+    "Cohort",
+    "Decision",
+    "Family",
+    "FedAvg",
+    "FedRA",
+    "Krum",
+    "Median",
+    "MultiKrum",
+    "NormBound",
+    "Rule",
+    "Screened",
+    "TrimmedMean",
+    "Truncate",
+    "Uniform",
+    "Verdict",
+    "__version__",
+    "estimate_num_malicious",
+    "make_rule",
+    "pairwise_l1",
+    "pairwise_squared_l2",
+    "quantity_robust_scores",
+    "screen",
+]
