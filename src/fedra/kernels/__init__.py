@@ -1,0 +1,31 @@
+"""The hot loops: distances, column statistics and sums over updates that are read where they lie.
+
+Every function takes an (n, d) matrix or a sequence of n vectors, float32 or float64, never stacks them, works without
+the interpreter lock, and gives the same bits for any number of `threads` (None: one per core). The compiled halves,
+and Numba with them, are imported at the first call, so that importing fedra stays quick.
+"""
+
+from fedra.kernels.columns import (
+    column_mean_around_median,
+    column_median,
+    column_trimmed_mean,
+    column_weighted_trimmed_mean,
+)
+from fedra.kernels.distances import distances_to_mean, norms, pairwise_l1, pairwise_squared_l2
+from fedra.kernels.rows import Rows, as_rows
+from fedra.kernels.sums import largest_magnitudes, weighted_sum
+
+__all__ = [
+    "Rows",
+    "as_rows",
+    "column_mean_around_median",
+    "column_median",
+    "column_trimmed_mean",
+    "column_weighted_trimmed_mean",
+    "distances_to_mean",
+    "largest_magnitudes",
+    "norms",
+    "pairwise_l1",
+    "pairwise_squared_l2",
+    "weighted_sum",
+]

@@ -1,0 +1,158 @@
+"""Compiled loops for distances between rows.
+
+A tile of columns of all rows is copied into a buffer that stays in the second-level cache, and distances are taken
+for three rows against three at a time, so that each value loaded serves three differences. Every pair goes through the
+same nine-accumulator loop (rows are padded to a multiple of three): equal rows therefore get equal distances to
+the last bit, whatever their position.
+
+fastmath without `nnan` and `ninf`: sums may be reordered, but a value that is not finite stays visible.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from fedra.kernels.pointers import row_part
+
+TILE = 1024
+
+_FAST = {"reassoc", "contract", "nsz"}
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _absolute_3x3(tile: Any, i: int, j: int, one: Any) -> Any:
+    # Multiplying by `one` (1.0, unknown to the compiler) makes each addition an fma, which runs on ports that the
+    # subtraction and the absolute value leave idle.
+    x0, x1, x2 = tile[i], tile[i + 1], tile[i + 2]
+    y0, y1, y2 = tile[j], tile[j + 1], tile[j + 2]
+    zero = one - one
+    s00 = s01 = s02 = s10 = s11 = s12 = s20 = s21 = s22 = zero
+    for k in range(tile.shape[1]):
+        a0, a1, a2 = x0[k], x1[k], x2[k]
+        b0, b1, b2 = y0[k], y1[k], y2[k]
+        s00 += abs(a0 - b0) * one
+        s01 += abs(a0 - b1) * one
+        s02 += abs(a0 - b2) * one
+        s10 += abs(a1 - b0) * one
+        s11 += abs(a1 - b1) * one
+        s12 += abs(a1 - b2) * one
+        s20 += abs(a2 - b0) * one
+        s21 += abs(a2 - b1) * one
+        s22 += abs(a2 - b2) * one
+    return s00, s01, s02, s10, s11, s12, s20, s21, s22
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _squared_3x3(tile: Any, i: int, j: int, one: Any) -> Any:
+    x0, x1, x2 = tile[i], tile[i + 1], tile[i + 2]
+    y0, y1, y2 = tile[j], tile[j + 1], tile[j + 2]
+    zero = one - one
+    s00 = s01 = s02 = s10 = s11 = s12 = s20 = s21 = s22 = zero
+    for k in range(tile.shape[1]):
+        a0, a1, a2 = x0[k], x1[k], x2[k]
+        b0, b1, b2 = y0[k], y1[k], y2[k]
+        d00, d01, d02 = a0 - b0, a0 - b1, a0 - b2
+        d10, d11, d12 = a1 - b0, a1 - b1, a1 - b2
+        d20, d21, d22 = a2 - b0, a2 - b1, a2 - b2
+        s00 += d00 * d00
+        s01 += d01 * d01
+        s02 += d02 * d02
+        s10 += d10 * d10
+        s11 += d11 * d11
+        s12 += d12 * d12
+        s20 += d20 * d20
+        s21 += d21 * d21
+        s22 += d22 * d22
+    return s00, s01, s02, s10, s11, s12, s20, s21, s22
+
+
+@njit(nogil=True, cache=True)
+def pairwise_block(addresses: Any, start: int, stop: int, one: Any, squared: bool, tile: Any, sums: Any) -> None:
+    """Add the distances over columns start..stop to the upper triangle of `sums`."""
+    count = addresses.shape[0]
+    width = tile.shape[1]
+    for first in range(start, stop, width):
+        used = min(width, stop - first)
+        for i in range(count):
+            row = row_part(addresses[i], first, first + used, tile)
+            target = tile[i]
+            for k in range(used):
+                target[k] = row[k]
+            for k in range(used, width):
+                target[k] = 0.0
+        for i in range(0, tile.shape[0], 3):
+            for j in range(i, tile.shape[0], 3):
+                nine = _squared_3x3(tile, i, j, one) if squared else _absolute_3x3(tile, i, j, one)
+                for r in range(3):
+                    for c in range(3):
+                        sums[i + r, j + c] += nine[3 * r + c]
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def one_pair(first: int, second: int, start: int, stop: int, squared: bool, like: Any) -> float:
+    """Return the distance of two rows over columns start..stop, each difference taken in float64."""
+    x = row_part(first, start, stop, like)
+    y = row_part(second, start, stop, like)
+    total = 0.0
+    if squared:
+        for k in range(x.shape[0]):
+            difference = np.float64(x[k]) - np.float64(y[k])
+            total += difference * difference
+    else:
+        for k in range(x.shape[0]):
+            total += abs(np.float64(x[k]) - np.float64(y[k]))
+    return total
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def squared_norms_block(addresses: Any, start: int, stop: int, like: Any, sums: Any) -> None:
+    """Add the squared L2 norms over columns start..stop to `sums`."""
+    for i in range(addresses.shape[0]):
+        row = row_part(addresses[i], start, stop, like)
+        total = 0.0
+        for k in range(row.shape[0]):
+            value = np.float64(row[k])
+            total += value * value
+        sums[i] += total
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _accumulate(centre: Any, weight: Any, row: Any, origin: Any) -> None:
+    real = centre.dtype.type
+    for k in range(centre.shape[0]):
+        centre[k] += weight * (real(row[k]) - real(origin[k]))
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def _squared_to(centre: Any, row: Any, origin: Any) -> Any:
+    real = centre.dtype.type
+    total = real(0.0)
+    for k in range(centre.shape[0]):
+        difference = (real(row[k]) - real(origin[k])) - centre[k]
+        total += difference * difference
+    return total
+
+
+@njit(nogil=True, cache=True)
+def squared_to_mean_block(
+    addresses: Any, weights: Any, heaviest: int, start: int, stop: int, like: Any, buffer: Any, sums: Any
+) -> None:
+    """Add each row's squared distance to the weighted mean, over columns start..stop, in one pass over memory.
+
+    The heaviest row is the origin: the mean then is a small offset from it, and keeps its digits even when that row
+    has nearly all the weight. Arithmetic is in the type of `buffer` and `weights`.
+    """
+    count = addresses.shape[0]
+    for first in range(start, stop, buffer.shape[0]):
+        last = min(first + buffer.shape[0], stop)
+        centre = buffer[: last - first]
+        centre[:] = 0.0
+        origin = row_part(addresses[heaviest], first, last, like)
+        for i in range(count):
+            if i != heaviest:
+                _accumulate(centre, weights[i], row_part(addresses[i], first, last, like), origin)
+        for i in range(count):
+            sums[i] += _squared_to(centre, row_part(addresses[i], first, last, like), origin)

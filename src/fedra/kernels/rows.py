@@ -1,0 +1,80 @@
+"""One view of a cohort's updates, whatever holds them: rows that kernels read in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """n vectors of one length and one float type, and where they lie in memory.
+
+    `holders` keeps the arrays alive for as long as their `addresses` are used.
+    """
+
+    holders: tuple[Any, ...]
+    addresses: npt.NDArray[np.uintp]
+    dimension: int
+    dtype: np.dtype[Any]
+
+    def __len__(self) -> int:
+        return len(self.addresses)
+
+    def take(self, positions: npt.NDArray[np.intp]) -> Rows:
+        """Return the rows at these positions, still in place."""
+        return Rows(self.holders, self.addresses[positions], self.dimension, self.dtype)
+
+
+def as_array(value: Any) -> npt.NDArray[Any]:
+    """Return `value` as a NumPy array, without a copy where it offers `__array__` or DLPack."""
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return np.from_dlpack(value)
+    return np.asarray(value)
+
+
+def readable(vector: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Return the vector as kernels can read it: itself where possible, else a contiguous copy in `dtype`."""
+    return np.require(vector, dtype=dtype, requirements=["C", "A"])
+
+
+def rows_from_vectors(vectors: Sequence[npt.NDArray[Any]], dimension: int, dtype: np.dtype[Any]) -> Rows:
+    """Gather 1-D vectors of equal length; nothing is stacked."""
+    holders = tuple(readable(vector, dtype) for vector in vectors)
+    addresses = np.array([holder.ctypes.data for holder in holders], dtype=np.uintp)
+    return Rows(holders, addresses, dimension, dtype)
+
+
+def as_rows(updates: Any) -> Rows:
+    """Return a matrix, a sequence of 1-D vectors, or `Rows`, as rows; ValueError where that cannot be done."""
+    if isinstance(updates, Rows):
+        return updates
+    if not isinstance(updates, (list, tuple)):
+        matrix = as_array(updates)
+        if matrix.ndim != 2:
+            raise ValueError(f"updates have shape {matrix.shape}; give an (n, d) matrix or a sequence of n vectors")
+        updates = list(matrix)
+        if not updates:
+            dtype = matrix.dtype if matrix.dtype in FLOATS else FLOATS[1]
+            return rows_from_vectors([], matrix.shape[1], dtype)
+    vectors = [as_array(update) for update in updates]
+    if not vectors:
+        return rows_from_vectors([], 0, FLOATS[1])
+    first = vectors[0]
+    for position, vector in enumerate(vectors):
+        if vector.ndim != 1 or vector.dtype not in FLOATS:
+            raise ValueError(
+                f"row {position} has shape {vector.shape} and dtype {vector.dtype}; give 1-D float32 or float64 vectors"
+            )
+        if vector.shape != first.shape or vector.dtype != first.dtype:
+            raise ValueError(
+                f"row {position} is {vector.dtype} of length {vector.size}, row 0 is {first.dtype} of length "
+                f"{first.size}; all rows need one type and one length"
+            )
+    return rows_from_vectors(vectors, first.size, first.dtype.newbyteorder("="))

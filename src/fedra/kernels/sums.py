@@ -1,0 +1,58 @@
+"""Weighted sums of updates, and the largest magnitude in each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedra.kernels.rows import as_rows
+from fedra.kernels.threads import column_blocks, over_blocks
+
+_TILE = 2048
+
+
+def weighted_sum(updates: Any, weights: npt.ArrayLike, threads: int | None = None) -> npt.NDArray[Any]:
+    """Return ``sum_i w_i g_i`` in the updates' type, summed in float64; rows of weight 0 are not read."""
+    from fedra.kernels import sums_compiled as compiled
+
+    rows = as_rows(updates)
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (len(rows),):
+        raise ValueError(f"weights of shape {weights.shape} for {len(rows)} rows; give one number for each row")
+    out = np.zeros(rows.dimension, dtype=rows.dtype)
+    used = np.flatnonzero(weights)
+    if not len(used):
+        return out
+    # Filled up to a multiple of four with a row that counts for nothing.
+    filled = np.concatenate([used, np.full(-len(used) % 4, used[0])])
+    addresses = rows.addresses[filled]
+    factors = weights[filled]
+    factors[len(used) :] = 0.0
+
+    def work(start: int, stop: int) -> None:
+        compiled.weighted_sum_block(addresses, factors, start, stop, np.empty(_TILE), out)
+
+    for _ in over_blocks(work, column_blocks(rows.dimension, _TILE), threads):
+        pass
+    return out
+
+
+def largest_magnitudes(updates: Any, threads: int | None = None) -> npt.NDArray[np.float64]:
+    """Return each update's largest absolute value; inf or NaN where it holds anything that is not finite."""
+    from fedra.kernels import sums_compiled as compiled
+
+    rows = as_rows(updates)
+    bits: Any = np.uint32 if rows.dtype == np.float32 else np.uint64
+    mask = bits(np.iinfo(bits).max >> 1)
+
+    def work(start: int, stop: int) -> npt.NDArray[Any]:
+        largest = np.zeros(len(rows), dtype=bits)
+        compiled.largest_bits(rows.addresses, start, stop, mask, largest)
+        return largest
+
+    total = np.zeros(len(rows), dtype=bits)
+    for partial in over_blocks(work, column_blocks(rows.dimension, _TILE), threads):
+        np.maximum(total, partial, out=total)
+    return total.view(rows.dtype).astype(np.float64)

@@ -1,0 +1,50 @@
+"""Compiled loops that go once over memory: weighted sums and the largest magnitude of each row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from fedra.kernels.pointers import row_part
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def _add_four(sums: Any, a: Any, b: Any, c: Any, d: Any, weights: Any) -> None:
+    w0, w1, w2, w3 = weights[0], weights[1], weights[2], weights[3]
+    for k in range(sums.shape[0]):
+        sums[k] += w0 * np.float64(a[k]) + w1 * np.float64(b[k]) + w2 * np.float64(c[k]) + w3 * np.float64(d[k])
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def weighted_sum_block(addresses: Any, weights: Any, start: int, stop: int, buffer: Any, out: Any) -> None:
+    """Write sum_i w_i g_i over columns start..stop; four rows at a time, their number a multiple of four."""
+    for first in range(start, stop, buffer.shape[0]):
+        last = min(first + buffer.shape[0], stop)
+        sums = buffer[: last - first]
+        sums[:] = 0.0
+        for i in range(0, addresses.shape[0], 4):
+            a = row_part(addresses[i], first, last, out)
+            b = row_part(addresses[i + 1], first, last, out)
+            c = row_part(addresses[i + 2], first, last, out)
+            d = row_part(addresses[i + 3], first, last, out)
+            _add_four(sums, a, b, c, d, weights[i : i + 4])
+        for k in range(last - first):
+            out[first + k] = sums[k]
+
+
+@njit(nogil=True, cache=True)
+def largest_bits(addresses: Any, start: int, stop: int, mask: Any, largest: Any) -> None:
+    """Raise `largest` to each row's greatest magnitude over columns start..stop, as the float's bits without sign.
+
+    Without its sign bit a float orders like the integer of its bits, with infinity above all numbers and NaN above
+    infinity: one integer maximum finds the magnitude and whatever is not finite.
+    """
+    for i in range(addresses.shape[0]):
+        row = row_part(addresses[i], start, stop, largest)
+        most = largest[i]
+        for k in range(row.shape[0]):
+            bits = row[k] & mask
+            most = bits if bits > most else most
+        largest[i] = most

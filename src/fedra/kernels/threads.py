@@ -1,0 +1,42 @@
+"""A few threads over ranges of columns, with results that do not depend on how many."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_MOST_BLOCKS = 64
+_LEAST_COLUMNS = 16_384
+
+
+def thread_count(threads: int | None) -> int:
+    """Return how many threads to use: as asked, or one for each core this process may run on."""
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise ValueError(f"threads={threads!r}; give a whole number of at least 1, or None for one per core")
+    return threads
+
+
+def column_blocks(dimension: int, multiple: int) -> list[tuple[int, int]]:
+    """Cut the columns into ranges that depend on the dimension alone, so that sums over them always round alike."""
+    columns = max(_LEAST_COLUMNS, -(-dimension // _MOST_BLOCKS))
+    columns = -(-columns // multiple) * multiple
+    edges = [*range(0, dimension, columns), dimension]
+    return list(pairwise(edges))
+
+
+def over_blocks(work: Callable[[int, int], T], blocks: list[tuple[int, int]], threads: int | None) -> Iterator[T]:
+    """Yield `work(start, stop)` for each block, in the blocks' order, `threads` of them at a time."""
+    workers = min(thread_count(threads), len(blocks))
+    if workers <= 1:
+        for start, stop in blocks:
+            yield work(start, stop)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        yield from pool.map(lambda block: work(*block), blocks)
