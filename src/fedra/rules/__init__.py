@@ -1,0 +1,82 @@
+"""Every aggregation rule by name. To add one: one file here, and one line in RULES."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import fields
+from typing import Any
+
+from fedra.names import nearest
+from fedra.rules.base import Decision, Family, Rule
+from fedra.rules.coordinates import Median, TrimmedMean
+from fedra.rules.fedra import FedRA, quantity_robust_scores
+from fedra.rules.geometric import RFA
+from fedra.rules.krum import Bulyan, Krum, MultiKrum
+from fedra.rules.mcne import estimate_num_malicious
+from fedra.rules.means import FedAvg, NormBound, Uniform
+from fedra.rules.truncate import Truncate
+
+RULES: dict[str, type[Rule]] = {
+    "fedavg": FedAvg,
+    "uniform": Uniform,
+    "median": Median,
+    "trimmed-mean": TrimmedMean,
+    "krum": Krum,
+    "multi-krum": MultiKrum,
+    "bulyan": Bulyan,
+    "norm-bound": NormBound,
+    "rfa": RFA,
+    "truncate": Truncate,
+    "fedra": FedRA,
+}
+
+__all__ = [
+    "RFA",
+    "RULES",
+    "Bulyan",
+    "Decision",
+    "Family",
+    "FedAvg",
+    "FedRA",
+    "Krum",
+    "Median",
+    "MultiKrum",
+    "NormBound",
+    "Rule",
+    "TrimmedMean",
+    "Truncate",
+    "Uniform",
+    "estimate_num_malicious",
+    "make_rule",
+    "quantity_robust_scores",
+    "rule_class",
+    "rule_parameters",
+]
+
+
+def rule_class(name: str) -> type[Rule]:
+    """Return the rule of this registry name, or the class at ``module:Class``."""
+    if name in RULES:
+        return RULES[name]
+    if ":" not in name:
+        raise ValueError(f"unknown rule {name!r}{nearest(name, RULES)}; an own rule is given as module:Class")
+    module, _, attribute = name.partition(":")
+    found = getattr(importlib.import_module(module), attribute, None)
+    if not (isinstance(found, type) and issubclass(found, Rule)):
+        raise ValueError(f"{name!r} is not a subclass of fedra.Rule; give module:Class of one")
+    return found
+
+
+def rule_parameters(name: str) -> dict[str, Any]:
+    """Return the parameters that a rule takes, with their defaults."""
+    return {field.name: field.default for field in fields(rule_class(name))}  # type: ignore[arg-type]
+
+
+def make_rule(name: str, **parameters: Any) -> Rule:
+    """Make a rule by its registry name; unknown names and parameters raise, and list the valid ones."""
+    found = rule_class(name)
+    valid = rule_parameters(name)
+    for parameter in parameters:
+        if parameter not in valid:
+            raise TypeError(f"rule {name!r} has no parameter {parameter!r}{nearest(parameter, valid)}")
+    return found(**parameters)

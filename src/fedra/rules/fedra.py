@@ -1,0 +1,177 @@
+"""FedRA: score update and claimed quantity together, estimate how many lie, drop those, weigh the rest by quantity."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from fedra.cohort import Cohort, Flags, Floats, implied_text, shares
+from fedra.kernels import pairwise_l1
+from fedra.rules.base import Decision, Family, least_first
+from fedra.rules.implied import implied_quantities
+from fedra.rules.krum import nearest_sums
+from fedra.rules.malicious import AssumesMalicious, checked_count
+from fedra.rules.mcne import VARIANCES, Variance, estimate_num_malicious, malicious_total
+from fedra.screening import screen
+
+Setting = Literal["dynamic", "fixed"]
+SETTINGS: tuple[Setting, ...] = ("dynamic", "fixed")
+
+_MOST_ITERATIONS = 5
+# How far apart a claim and the implied quantity must be before a reason mentions it.
+_TELLING = 2.0
+
+
+def quantity_robust_scores(
+    updates: Any, quantities: Any, *, num_malicious: int, gamma: float = 0.1, threads: int | None = None
+) -> Floats:
+    r"""Return FedRA's score of each client; a larger score is more suspicious.
+
+    .. math:: s(i) = (q^i)^\gamma \sum_{j: i \to j} Q(i, j), \quad
+              Q(i, j) = \sqrt{\frac{q^i q^j}{q^i + q^j}}\,\|g^i - g^j\|_1
+
+    over the n - m~ - 2 others of least Q. Unlike a rule, this raises ValueError for a client that is not usable.
+    """
+    assumed = checked_count("num_malicious", num_malicious, 0)
+    checked_gamma(gamma)
+    screened = screen(updates, quantities, threads=threads)
+    for i, reason in enumerate(screened.reasons):
+        if reason:
+            raise ValueError(f"client {i} is not usable: {reason}; leave it out, or call a rule, which does that")
+    if not len(screened) > 2 * assumed + 2:
+        raise ValueError(f"scores need n > 2m~+2, but n = {len(screened)} and num_malicious = {assumed}")
+    return _scores(pairwise_l1(screened.cohort.rows, threads), screened.cohort.quantities, assumed, gamma)
+
+
+def checked_gamma(gamma: float) -> float:
+    """Return gamma, or raise where it is not a number in [0, 0.5]."""
+    if isinstance(gamma, bool) or not isinstance(gamma, numbers.Real):
+        raise TypeError(f"gamma={gamma!r}; give a number in [0, 0.5]")
+    if not 0 <= gamma <= 0.5:
+        raise ValueError(f"gamma={gamma!r} is outside [0, 0.5]: 0.1 in the paper's experiments, 0.5 in its theory")
+    return float(gamma)
+
+
+def _scores(distances: Floats, quantities: Floats, assumed: int, gamma: float) -> Floats:
+    inverse = 1 / quantities
+    closeness = np.sqrt(1 / (inverse[:, np.newaxis] + inverse[np.newaxis, :]))
+    with np.errstate(over="ignore"):
+        scores = quantities**gamma * nearest_sums(closeness * distances, len(quantities) - assumed - 2)
+    # Two claims near 1e308 can overflow; the largest float ranks them just as last.
+    return np.minimum(scores, np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedRA(AssumesMalicious):
+    r"""Clients of least quantity-robust score, weighted by claimed quantity (Yi et al., KDD 2023).
+
+    .. math:: s(i) = (q^i)^\gamma \sum_{j: i \to j} \sqrt{\frac{q^i q^j}{q^i + q^j}}\,\|g^i - g^j\|_1, \quad
+              g = \frac{\sum_{i \in C} q^i g^i}{\sum_{i \in C} q^i}
+
+    over the n-m~-2 others of least Q. `setting` "fixed" keeps n-m~-1 clients, "dynamic" n-MCNE.
+
+    Attributes:
+        malicious_ratio: the share of malicious clients in the federation; m~ = ceil(n * M~ / N).
+        num_malicious: m~ itself, instead.
+        num_clients: N, the size of the federation; None where it is not known.
+        gamma: the exponent of the scorer, in [0, 0.5].
+        setting: "dynamic" estimates how many to drop in each round, "fixed" drops m~+1.
+        variance: MCNE's variances, "separate" as in the paper, or "pooled".
+        iterate: score again with MCNE's estimate until it no longer changes, five times at most.
+    """
+
+    name: ClassVar[str] = "fedra"
+    family: ClassVar[Family] = Family.ROBUST
+    condition: ClassVar[str] = "n > 2m~+2"
+    scored: ClassVar[bool] = True
+
+    num_clients: int | None = None
+    gamma: float = 0.1
+    setting: Setting = "dynamic"
+    variance: Variance = "separate"
+    iterate: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_gamma(self.gamma)
+        if self.num_clients is not None:
+            checked_count("num_clients", self.num_clients, 1)
+        if self.setting not in SETTINGS:
+            raise ValueError(f"setting={self.setting!r}; valid: {', '.join(SETTINGS)}")
+        if self.variance not in VARIANCES:
+            raise ValueError(f"variance={self.variance!r}; valid: {', '.join(VARIANCES)}")
+        if self.iterate and self.setting == "fixed":
+            raise ValueError("iterate=True repeats the estimate of m~, which setting='fixed' does not make")
+
+    def most_malicious(self, num_sampled: int) -> int:
+        """Return the largest m~ with n > 2m~+2."""
+        return (num_sampled - 3) // 2
+
+    def expected_malicious(self, num_sampled: int) -> int:
+        """Return ``m~ = ceil(n * M~ / N)``, where N is known."""
+        if self.num_malicious is not None or self.num_clients is None:
+            return super().expected_malicious(num_sampled)
+        bad = malicious_total(self.num_clients, self.malicious_ratio)
+        return -(-num_sampled * bad // self.num_clients)
+
+    def unmet(self, num_sampled: int) -> str:
+        """Refuse rounds larger than the federation, and those with n <= 2m~+2."""
+        if self.num_clients is not None and num_sampled > self.num_clients:
+            return f"{self.name} was told num_clients = {self.num_clients}, but the round has n = {num_sampled} clients"
+        return super().unmet(num_sampled)
+
+    def decide(self, cohort: Cohort) -> Decision:
+        """Score, estimate, drop, and weigh the rest by claim."""
+        distances = pairwise_l1(cohort.rows, cohort.threads)
+        scores, malicious, dropped = self._select(distances, cohort.quantities)
+        order = least_first(scores)
+        kept = np.zeros(len(cohort), dtype=bool)
+        kept[order[: len(cohort) - dropped]] = True
+        weights = np.zeros(len(cohort))
+        weights[kept] = shares(cohort.quantities[kept])
+        cut = float(scores[kept].max())
+        implied = implied_quantities(distances, cohort.quantities, kept)
+        return Decision(
+            weights=weights,
+            kept=kept,
+            scores=scores,
+            num_malicious=malicious,
+            reasons=_reasons(scores, cut, cohort.quantities, implied, kept),
+            implied_quantities=implied,
+            cut=cut,
+        )
+
+    def _select(self, distances: Floats, quantities: Floats) -> tuple[Floats, int, int]:
+        """Return the scores, m~, and how many clients to drop."""
+        assumed = self.assumed_malicious(len(quantities))
+        scores = _scores(distances, quantities, assumed, self.gamma)
+        if self.setting == "fixed":
+            return scores, assumed, assumed + 1
+        estimate = self._estimate(scores)
+        for _ in range(_MOST_ITERATIONS if self.iterate else 0):
+            if estimate == assumed:
+                break
+            assumed = estimate
+            scores = _scores(distances, quantities, assumed, self.gamma)
+            estimate = self._estimate(scores)
+        return scores, estimate, estimate
+
+    def _estimate(self, scores: npt.NDArray[np.float64]) -> int:
+        return estimate_num_malicious(
+            scores, malicious_ratio=self.malicious_ratio, num_clients=self.num_clients, variance=self.variance
+        )
+
+
+def _reasons(scores: Floats, cut: float, quantities: Floats, implied: Floats | None, kept: Flags) -> list[str]:
+    reasons = []
+    for i, score in enumerate(scores):
+        reason = "" if kept[i] else f"score {score:.4g} is past the cut {cut:.4g}"
+        if reason and implied is not None and math.isfinite(implied[i]) and quantities[i] > _TELLING * implied[i]:
+            reason += f"; claims {quantities[i]:,.0f} samples and behaves like {implied_text(implied[i])}"
+        reasons.append(reason)
+    return reasons

@@ -1,0 +1,54 @@
+"""The quantity-weighted geometric median."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fedra.cohort import Cohort
+from fedra.kernels import distances_to_mean
+from fedra.rules.base import Decision, Family, Rule
+from fedra.rules.malicious import checked_count
+
+
+@dataclass(frozen=True, kw_only=True)
+class RFA(Rule):
+    r"""The point of least quantity-weighted distance to all updates, by smoothed Weiszfeld (Pillutla et al., 2022).
+
+    From the weighted mean, `iterations` times: :math:`z \leftarrow \sum_i \beta_i g^i / \sum_i \beta_i` with
+    :math:`\beta_i = q^i / \max(\nu, \|z - g^i\|_2)`; :math:`\nu` is `smoothing` times the first weighted mean distance.
+    """
+
+    name: ClassVar[str] = "rfa"
+    family: ClassVar[Family] = Family.AWARE
+
+    iterations: int = 4
+    smoothing: float = 1e-6
+
+    def __post_init__(self) -> None:
+        checked_count("iterations", self.iterations, 1)
+        if isinstance(self.smoothing, bool) or not isinstance(self.smoothing, numbers.Real):
+            raise TypeError(f"smoothing={self.smoothing!r}; give a positive number such as 1e-6")
+        if not (math.isfinite(self.smoothing) and self.smoothing > 0):
+            raise ValueError(f"smoothing={self.smoothing!r}; give a positive number such as 1e-6")
+
+    def decide(self, cohort: Cohort) -> Decision:
+        """Iterate on the weights alone; the point itself is only needed at the end."""
+        shares = weights = cohort.shares
+        floor = 0.0
+        for iteration in range(self.iterations):
+            distances = distances_to_mean(cohort.rows, weights, cohort.threads)
+            if iteration == 0:
+                floor = self.smoothing * float(shares @ distances)
+            distances = np.maximum(distances, floor)
+            least = distances.min()
+            if least == 0:
+                break
+            # Relative to the least distance, so that the quotient cannot overflow.
+            pulls = shares * (least / distances)
+            weights = pulls / pulls.sum()
+        return Decision(weights=weights)

@@ -1,0 +1,165 @@
+"""What is not a usable update, and why: everything a client sends is hostile until it has passed here."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedra.cohort import Cohort, Flags, Floats
+from fedra.kernels import largest_magnitudes
+from fedra.kernels.rows import FLOATS, as_array, rows_from_vectors
+
+# Beyond this, squared distances and scores of float64 updates would leave the range of float64.
+LARGEST_VALUE = 1e140
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Screened:
+    """A round after screening: the usable clients as a cohort, and for all n clients whether and why not."""
+
+    cohort: Cohort
+    usable: Flags
+    reasons: tuple[str, ...]
+    client_ids: tuple[Any, ...]
+    quantities: Floats
+
+    def __len__(self) -> int:
+        return len(self.usable)
+
+
+def screen(
+    updates: Any,
+    quantities: Any,
+    client_ids: Sequence[Any] | None = None,
+    *,
+    dimension: int | None = None,
+    threads: int | None = None,
+) -> Screened:
+    """Separate usable clients from the rest; a client's fault is recorded, only the caller's own mistakes raise.
+
+    Usable: a 1-D finite float32 or float64 update of the cohort's length, and a claimed quantity that is a finite
+    number >= 1. The length is `dimension`, or the one most clients sent; the float type is the one most clients sent.
+    """
+    vectors = _as_list(updates)
+    claims = _as_claims(quantities)
+    if len(vectors) != len(claims):
+        raise ValueError(f"{len(vectors)} updates but {len(claims)} quantities; give one quantity for each update")
+    ids = tuple(range(len(vectors))) if client_ids is None else tuple(client_ids)
+    if len(ids) != len(vectors):
+        raise ValueError(f"{len(vectors)} updates but {len(ids)} client_ids; give one identifier for each update")
+
+    arrays, reasons = _read_updates(vectors)
+    length, dtype = _common_form(arrays, dimension)
+    for i, array in enumerate(arrays):
+        if array is not None and array.size != length:
+            reasons[i] = f"update has {array.size} values instead of {length}"
+    numbers_claimed = np.full(len(claims), np.nan)
+    for i, claim in enumerate(claims):
+        numbers_claimed[i], fault = _read_quantity(claim)
+        reasons[i] = reasons[i] or fault
+
+    candidates = {i: array for i, array in enumerate(arrays) if array is not None and not reasons[i]}
+    rows = rows_from_vectors([_narrowed(array, dtype) for array in candidates.values()], length, dtype)
+    for i, magnitude in zip(candidates, largest_magnitudes(rows, threads), strict=True):
+        reasons[i] = _magnitude_fault(float(magnitude))
+    usable = np.array([not reason for reason in reasons], dtype=bool)
+    passed = np.flatnonzero([usable[i] for i in candidates])
+    cohort = Cohort(rows=rows.take(passed), quantities=numbers_claimed[usable], threads=threads)
+    return Screened(cohort=cohort, usable=usable, reasons=tuple(reasons), client_ids=ids, quantities=numbers_claimed)
+
+
+def _as_list(updates: Any) -> list[Any]:
+    """Return the updates one by one; the container itself is the caller's, so a wrong one raises."""
+    if isinstance(updates, (list, tuple)):
+        return list(updates)
+    matrix = as_array(updates)
+    if matrix.ndim == 2 or (matrix.ndim == 1 and matrix.dtype == object):
+        return list(matrix)
+    raise ValueError(
+        f"updates are {matrix.dtype} of shape {matrix.shape}; give an (n, d) matrix or a sequence of n vectors"
+    )
+
+
+def _as_claims(quantities: Any) -> list[Any]:
+    if isinstance(quantities, (list, tuple)):
+        return list(quantities)
+    array = as_array(quantities)
+    if array.ndim != 1:
+        raise ValueError(f"quantities have shape {array.shape}; give n numbers")
+    return list(array)
+
+
+def _read_updates(vectors: list[Any]) -> tuple[list[npt.NDArray[Any] | None], list[str]]:
+    arrays: list[npt.NDArray[Any] | None] = []
+    reasons: list[str] = []
+    for vector in vectors:
+        array: npt.NDArray[Any] | None = None
+        try:
+            array = as_array(vector)
+        except Exception as error:  # a client's object may do anything when it is read
+            reason = f"update of type {type(vector).__name__} cannot be read: {_short(error)}"
+        else:
+            reason = _form_fault(array)
+        arrays.append(None if reason else array)
+        reasons.append(reason)
+    return arrays, reasons
+
+
+def _form_fault(array: npt.NDArray[Any]) -> str:
+    if array.dtype.newbyteorder("=") not in FLOATS:
+        return f"update has dtype {_short(array.dtype)} instead of float32 or float64"
+    if array.ndim != 1:
+        return f"update has shape {array.shape} instead of one dimension"
+    return ""
+
+
+def _common_form(arrays: list[npt.NDArray[Any] | None], dimension: int | None) -> tuple[int, np.dtype[Any]]:
+    """Return the length and type that most readable updates have; ties go to the one seen first."""
+    readable = [array for array in arrays if array is not None]
+    if dimension is None:
+        lengths = Counter(array.size for array in readable)
+        dimension = lengths.most_common(1)[0][0] if lengths else 0
+    dtypes = Counter(array.dtype.newbyteorder("=") for array in readable if array.size == dimension)
+    return dimension, dtypes.most_common(1)[0][0] if dtypes else FLOATS[0]
+
+
+def _narrowed(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    if array.dtype == dtype:
+        return array
+    with np.errstate(over="ignore"):  # what overflows becomes inf, and is found below as not finite
+        return array.astype(dtype)
+
+
+def _read_quantity(claim: Any) -> tuple[float, str]:
+    if isinstance(claim, (bool, np.bool_)) or not isinstance(claim, numbers.Real):
+        shown = f" {_short(repr(claim[:40]))}" if isinstance(claim, (str, bytes)) else ""
+        return math.nan, f"quantity{shown} is of type {type(claim).__name__}, not a number"
+    try:
+        value = float(claim)
+    except Exception as error:  # as above: reading a client's number may do anything
+        return math.nan, f"quantity of type {type(claim).__name__} cannot be read: {_short(error)}"
+    if not math.isfinite(value):
+        return math.nan, f"quantity is {value}, not a finite number"
+    if value < 1:
+        return math.nan, f"quantity is {value:g}, less than 1"
+    return value, ""
+
+
+def _magnitude_fault(magnitude: float) -> str:
+    if not math.isfinite(magnitude):
+        return "update holds values that are not finite"
+    if magnitude > LARGEST_VALUE:
+        return f"update holds a value of {magnitude:.3g}, beyond {LARGEST_VALUE:g} where distances overflow"
+    return ""
+
+
+def _short(text: object, limit: int = 80) -> str:
+    words = str(text)
+    return words if len(words) <= limit else words[: limit - 3] + "..."
