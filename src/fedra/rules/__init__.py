@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import fields
 from typing import Any
 
-from fedra.names import nearest
+from fedra.names import import_own, nearest
 from fedra.rules.base import Decision, Family, Rule
 from fedra.rules.coordinates import Median, TrimmedMean
 from fedra.rules.fedra import FedRA, quantity_robust_scores
@@ -56,12 +55,13 @@ __all__ = [
 
 def rule_class(name: str) -> type[Rule]:
     """Return the rule of this registry name, or the class at ``module:Class``."""
+    if not isinstance(name, str):
+        raise TypeError(f"rule name {name!r}; give one of {', '.join(RULES)}, or module:Class of an own rule")
     if name in RULES:
         return RULES[name]
     if ":" not in name:
         raise ValueError(f"unknown rule {name!r}{nearest(name, RULES)}; an own rule is given as module:Class")
-    module, _, attribute = name.partition(":")
-    found = getattr(importlib.import_module(module), attribute, None)
+    found = import_own(name, "rule")
     if not (isinstance(found, type) and issubclass(found, Rule)):
         raise ValueError(f"{name!r} is not a subclass of fedra.Rule; give module:Class of one")
     return found

@@ -1,0 +1,145 @@
+"""Downloads with checksums: resumed after a break, tried on every mirror, in place only when complete and right."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tarfile
+import tempfile
+import time
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from fedra.data.errors import DatasetError, nearest_names
+from fedra.data.sources import SOURCES, RemoteFile, Source
+from fedra.data.transfer import Progress, TransferError, transfer
+
+
+def download_dataset(
+    name: str,
+    data_dir: str | Path,
+    *,
+    mirrors: Sequence[str] | None = None,
+    progress: Progress | None = None,
+    timeout: float = 30.0,
+    attempts: int = 3,
+    retry_wait: float = 1.0,
+) -> tuple[Path, ...]:
+    """Put the data set's files under ``data_dir`` and return their paths; files that are there and right stay.
+
+    ``progress(file name, bytes done, bytes in all or None)`` is called as bytes arrive. Each mirror is tried up to
+    ``attempts`` times, ``retry_wait`` seconds apart, and every try goes on where the last one stopped.
+    """
+    source = _source(name)
+    addresses = tuple(mirrors) if mirrors is not None else source.mirrors
+    for address in addresses:
+        if not address.startswith(("http://", "https://")):
+            raise DatasetError(f"mirror {address!r} is no http:// or https:// address")
+    folder = Path(data_dir).expanduser() / source.folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DatasetError(f"{folder}: cannot be made ({error.strerror}); choose another --data-dir") from error
+    paths: list[Path] = []
+    for file in source.files:
+        wanted = dict(file.members) or {file.name: file.md5}
+        paths += (folder / relative for relative in wanted)
+        if all(_md5(folder / relative) == md5 for relative, md5 in wanted.items()):
+            continue
+        if _md5(folder / file.name) != file.md5:
+            _download_file(file, folder, addresses, progress or _silent, timeout, attempts, retry_wait)
+        if file.members:
+            _extract(file, folder)
+    return tuple(paths)
+
+
+def _source(name: str) -> Source:
+    if name in SOURCES:
+        return SOURCES[name]
+    known = {
+        "digits": "it is embedded in scikit-learn",
+        "mind": "its licence must be accepted at https://msnews.github.io",
+    }
+    if name in known or name == "huffpost":
+        reason = known.get(name, "it has no public mirror in this layout")
+        raise DatasetError(f"{name} is not downloaded: {reason}; downloadable: {', '.join(sorted(SOURCES))}")
+    raise DatasetError(f"unknown data set {name!r}; {nearest_names(name, SOURCES)}")
+
+
+def _silent(name: str, done: int, total: int | None) -> None:
+    pass
+
+
+def _download_file(
+    file: RemoteFile,
+    folder: Path,
+    mirrors: Sequence[str],
+    progress: Progress,
+    timeout: float,
+    attempts: int,
+    retry_wait: float,
+) -> None:
+    part = folder / f"{file.name}.part"
+    failures: list[str] = []
+    usable = list(mirrors)
+    for attempt in range(attempts):
+        if attempt and usable:
+            time.sleep(retry_wait)
+        for mirror in tuple(usable):
+            url = mirror.rstrip("/") + "/" + file.name
+            try:
+                resumed = transfer(
+                    url, part, timeout=timeout, progress=lambda done, total: progress(file.name, done, total)
+                )
+                _check(url, part, file.md5, resumed=resumed)
+            except TransferError as error:
+                failures.append(str(error))
+                if not error.retry:
+                    usable.remove(mirror)
+                continue
+            os.replace(part, folder / file.name)
+            return
+    kept = f"; {part.stat().st_size} bytes are kept in {part}, call again to go on" if part.exists() else ""
+    reasons = "; ".join(dict.fromkeys(failures)) or "no mirror given"
+    raise DatasetError(f"{folder / file.name}: could not be downloaded ({reasons}){kept}")
+
+
+def _check(url: str, part: Path, md5: str, *, resumed: bool) -> None:
+    found = _md5(part)
+    if found != md5:
+        part.unlink()
+        # A resumed file may be wrong because of its old first half, so the mirror deserves a try from the start.
+        raise TransferError(f"{url}: corrupt, md5 {found} instead of {md5}; the bad file was removed", retry=resumed)
+
+
+def _md5(path: Path) -> str | None:
+    if not path.is_file():
+        return None
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
+def _extract(file: RemoteFile, folder: Path) -> None:
+    archive = folder / file.name
+    temporary = Path(tempfile.mkdtemp(prefix=f".{file.name}.", dir=folder))
+    try:
+        with tarfile.open(archive) as tar:
+            tar.extractall(temporary, members=[tar.getmember(name) for name in file.members], filter="data")
+        for name, md5 in file.members.items():
+            if _md5(temporary / name) != md5:
+                raise tarfile.TarError(f"{name} in it does not have the md5 {md5}")
+        for name in file.members:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(temporary / name, folder / name)
+    except (tarfile.TarError, KeyError, EOFError, zlib.error) as error:
+        archive.unlink()
+        raise DatasetError(
+            f"{archive}: corrupt archive ({error}); the bad file was removed, download it again"
+        ) from error
+    except OSError as error:
+        raise DatasetError(f"{archive}: cannot be unpacked ({error}); free some space and call again") from error
+    finally:
+        shutil.rmtree(temporary)
+    archive.unlink()

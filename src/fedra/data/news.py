@@ -1,0 +1,107 @@
+"""MIND and HuffPost: titles and categories from a news.tsv (Wu et al. 2020; Misra 2022)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from fedra.data.dataset import Dataset
+from fedra.data.errors import DatasetError
+from fedra.data.files import read_bytes
+from fedra.data.glove import find_glove, word_vectors
+from fedra.seeding import generator
+from fedra.data.text import build_vocabulary, encode_titles, tokenize
+
+NEWS_PLACES: dict[str, tuple[str, ...]] = {
+    "mind": ("MIND/news.tsv", "MIND/MINDlarge_train/news.tsv", "MINDlarge_train/news.tsv", "news.tsv"),
+    "huffpost": ("huffpost/news.tsv",),
+}
+NEWS_REMEDIES: dict[str, str] = {
+    "mind": "get MINDlarge_train.zip from https://msnews.github.io and unpack its news.tsv to",
+    "huffpost": "lay out the HuffPost News Category Dataset like MIND's news.tsv (id, category, subcategory, title) in",
+}
+_CATEGORY, _TITLE, _COLUMNS = 1, 3, 4
+
+
+def news_path(data_dir: Path, name: str) -> Path:
+    """The first of the known places where the file is, or the place where it should be."""
+    places = [data_dir / place for place in NEWS_PLACES[name]]
+    return next((path for path in places if path.is_file()), places[0])
+
+
+def news_remedy(data_dir: Path | None, name: str) -> str:
+    """What to do about a missing or damaged news.tsv."""
+    return f"{NEWS_REMEDIES[name]} {(data_dir or Path('DIR')) / NEWS_PLACES[name][0]}"
+
+
+def load_mind(data_dir: Path | None, *, glove: str | Path | None = None) -> Dataset:
+    """MIND: news title -> category."""
+    return _load(data_dir, "mind", glove)
+
+
+def load_huffpost(data_dir: Path | None, *, glove: str | Path | None = None) -> Dataset:
+    """HuffPost headlines: title -> category."""
+    return _load(data_dir, "huffpost", glove)
+
+
+def read_news(path: Path, remedy: str) -> tuple[list[str], list[str]]:
+    """Categories and titles of a news.tsv; quotes are ordinary characters in it."""
+    data = read_bytes(path, remedy)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DatasetError(f"{path}, line {line}: not UTF-8 ({error.reason}); {remedy}") from error
+    categories, titles = [], []
+    for number, line_text in enumerate(text.removesuffix("\n").split("\n"), start=1):
+        columns = line_text.removesuffix("\r").split("\t")
+        if len(columns) < _COLUMNS:
+            raise DatasetError(
+                f"{path}, line {number}: {len(columns)} tab-separated columns, expected at least {_COLUMNS} "
+                f"(id, category, subcategory, title); {remedy}"
+            )
+        if not columns[_CATEGORY]:
+            raise DatasetError(f"{path}, line {number}: the category is empty; {remedy}")
+        categories.append(columns[_CATEGORY])
+        titles.append(columns[_TITLE])
+    return categories, titles
+
+
+def _load(data_dir: Path | None, name: str, glove: str | Path | None) -> Dataset:
+    remedy = news_remedy(data_dir, name)
+    if data_dir is None:
+        raise DatasetError(f"{name}: no data directory; give --data-dir or set FEDRA_DATA, or {remedy}")
+    path = news_path(data_dir, name)
+    categories, titles = read_news(path, remedy)
+    if len(titles) < 10 or len(set(categories)) < 2:
+        raise DatasetError(
+            f"{path}: {len(titles)} rows of {len(set(categories))} categories; the split 7:1:2 needs at least 10 rows "
+            f"and 2 categories; {remedy}"
+        )
+    class_names = tuple(sorted(set(categories)))
+    class_index = {category: index for index, category in enumerate(class_names)}
+    labels = np.array([class_index[category] for category in categories], np.int64)
+    # 7:1:2; the tenth between the two is a validation part, which neither training nor testing touches.
+    order = generator(0, "news/split").permutation(len(titles))
+    train, test = order[: 7 * len(titles) // 10], order[7 * len(titles) // 10 + len(titles) // 10 :]
+    train_words, test_words = ([tokenize(titles[row]) for row in rows] for rows in (train, test))
+    vocabulary = build_vocabulary(train_words)
+    vectors_path = _glove_path(data_dir, glove)
+    return Dataset(
+        name=name,
+        train_inputs=encode_titles(train_words, vocabulary),
+        train_labels=labels[train],
+        test_inputs=encode_titles(test_words, vocabulary),
+        test_labels=labels[test],
+        num_classes=len(class_names),
+        class_names=class_names,
+        embeddings=word_vectors(vocabulary, vectors_path),
+        embeddings_source=vectors_path.name if vectors_path else "random",
+    )
+
+
+def _glove_path(data_dir: Path, glove: str | Path | None) -> Path | None:
+    if glove is None:
+        return find_glove(data_dir)
+    return None if glove == "none" else Path(glove)

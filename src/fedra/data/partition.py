@@ -1,0 +1,109 @@
+"""Which samples each client holds: IID, sorted by label, or with Dirichlet label skew, always in log-normal amounts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedra.data.errors import nearest_names
+from fedra.data.quantities import lognormal_quantities
+from fedra.seeding import generator
+
+PARTITIONS = ("iid", "non-iid", "dirichlet")
+
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Partition:
+    """Client i holds the samples ``order[offsets[i]:offsets[i+1]]``."""
+
+    order: Indices
+    offsets: Indices
+
+    @property
+    def num_clients(self) -> int:
+        """N, the clients of the federation."""
+        return len(self.offsets) - 1
+
+    @property
+    def quantities(self) -> Indices:
+        """q, the samples each client holds."""
+        return np.diff(self.offsets)
+
+    def indices(self, client: int) -> Indices:
+        """The samples of one client."""
+        if not 0 <= client < self.num_clients:
+            raise IndexError(f"client {client} of {self.num_clients}; clients count from 0")
+        return self.order[self.offsets[client] : self.offsets[client + 1]]
+
+
+def partition(
+    labels: Indices, *, kind: str = "iid", seed: int, alpha: float = 0.5, max_quantity: int | None = None
+) -> Partition:
+    """Give every sample to one client, in log-normal quantities.
+
+    ``iid`` cuts a shuffled order by the quantities, ``non-iid`` one sorted by label, so that nearly every client holds
+    one class; in ``dirichlet`` each client draws its class mix from Dirichlet(``alpha``). ``max_quantity`` caps a
+    client's data and quantity together: a client above it keeps a random subset of that size.
+    """
+    if kind not in PARTITIONS:
+        raise ValueError(f"unknown partition {kind!r}; {nearest_names(kind, PARTITIONS)}")
+    if max_quantity is not None and max_quantity < 1:
+        raise ValueError(f"max_quantity is {max_quantity}; give at least 1, or None for no cap")
+    if not (math.isfinite(alpha) and alpha > 0):
+        raise ValueError(f"alpha is {alpha}; a Dirichlet concentration must be a finite number > 0")
+    quantities = lognormal_quantities(len(labels), seed=seed)
+    order = generator(seed, "partition/shuffle").permutation(len(labels)).astype(np.int64)
+    if kind != "iid":
+        order = order[np.argsort(labels[order], kind="stable")]
+    if kind == "dirichlet":
+        order = _dirichlet_order(order, labels, quantities, alpha, generator(seed, "partition/dirichlet"))
+    offsets = np.concatenate([[0], np.cumsum(quantities)]).astype(np.int64)
+    whole = Partition(order=order, offsets=offsets)
+    return whole if max_quantity is None else _capped(whole, max_quantity, seed)
+
+
+def _dirichlet_order(
+    by_class: Indices, labels: Indices, quantities: Indices, alpha: float, rng: np.random.Generator
+) -> Indices:
+    """Reorder ``by_class``, the samples sorted by label, so that the cut gives each client its mix."""
+    _, left = np.unique(labels, return_counts=True)
+    position = np.cumsum(left) - left
+    mixes = rng.dirichlet(np.full(len(left), alpha), size=len(quantities))
+    out = np.empty_like(by_class)
+    filled = 0
+    for quantity, mix in zip(quantities.tolist(), mixes, strict=True):
+        taken = _take(quantity, mix, left, rng)
+        for label in np.flatnonzero(taken).tolist():
+            count = taken[label]
+            out[filled : filled + count] = by_class[position[label] : position[label] + count]
+            filled += count
+        position += taken
+        left -= taken
+    return out
+
+
+def _take(quantity: int, mix: npt.NDArray[np.float64], left: Indices, rng: np.random.Generator) -> Indices:
+    """Samples per class: multinomial by the mix; what a class lacks is drawn again from the classes that have some."""
+    taken = np.zeros_like(left)
+    while (missing := quantity - int(taken.sum())) > 0:
+        weights = np.where(left > taken, mix, 0.0)
+        if not weights.sum() > 0:
+            weights = (left - taken).astype(np.float64)
+        taken = np.minimum(taken + rng.multinomial(missing, weights / weights.sum()), left)
+    return taken
+
+
+def _capped(whole: Partition, max_quantity: int, seed: int) -> Partition:
+    quantities = np.minimum(whole.quantities, max_quantity)
+    parts = [
+        generator(seed, "partition/cap", client).choice(held, max_quantity, replace=False)
+        if len(held := whole.indices(client)) > max_quantity
+        else held
+        for client in range(whole.num_clients)
+    ]
+    return Partition(order=np.concatenate(parts), offsets=np.concatenate([[0], np.cumsum(quantities)]).astype(np.int64))

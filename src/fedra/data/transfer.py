@@ -1,0 +1,95 @@
+"""One HTTP transfer into a .part file, resumed where an earlier one stopped."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from fedra.data.errors import DatasetError
+
+Progress = Callable[[str, int, int | None], None]
+_BLOCK = 1 << 16
+_NETWORK_ERRORS = (urllib.error.URLError, http.client.HTTPException, ssl.SSLError, TimeoutError, ConnectionError)
+
+
+class TransferError(Exception):
+    """A transfer that failed; ``retry`` says whether the same address is worth another try."""
+
+    def __init__(self, problem: str, *, retry: bool) -> None:
+        """Keep the problem in words and the verdict."""
+        super().__init__(problem)
+        self.retry = retry
+
+
+def transfer(url: str, part: Path, *, timeout: float, progress: Callable[[int, int | None], None]) -> bool:
+    """Fetch ``url`` into ``part``, going on from the bytes it holds; returns whether any of those were used."""
+    have = part.stat().st_size if part.exists() else 0
+    headers = {"User-Agent": "fedra", "Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout) as response:
+            # A server that does not know Range answers 200 and starts at the beginning, and so does the file then.
+            start = _range_start(url, response.headers.get("Content-Range"), have) if response.status == 206 else 0
+            length = response.headers.get("Content-Length")
+            total = start + int(length) if length and length.isdigit() else None
+            _copy(response, part, start, total, progress)
+    except urllib.error.HTTPError as error:
+        return _answer_to_error(url, error, part, have)
+    except _NETWORK_ERRORS as error:
+        raise TransferError(f"{url}: {getattr(error, 'reason', None) or error!r}", retry=True) from error
+    return start > 0
+
+
+def _range_start(url: str, content_range: str | None, have: int) -> int:
+    match = re.match(r"bytes (\d+)-", content_range or "")
+    if not match or int(match[1]) != have:
+        raise TransferError(f"{url}: asked for bytes from {have}, got {content_range!r}", retry=False)
+    return have
+
+
+def _copy(
+    response: http.client.HTTPResponse,
+    part: Path,
+    start: int,
+    total: int | None,
+    progress: Callable[[int, int | None], None],
+) -> None:
+    done = start
+    progress(done, total)
+    with _open_part(part, append=start > 0) as out:
+        # read1 hands over what has arrived, so that a stall loses nothing.
+        while block := response.read1(_BLOCK):
+            _write(out, block, part)
+            done += len(block)
+            progress(done, total)
+    if total is not None and done < total:
+        raise TransferError(f"the connection ended after {done} of {total} bytes", retry=True)
+
+
+def _open_part(part: Path, *, append: bool) -> IO[bytes]:
+    try:
+        return part.open("ab" if append else "wb")
+    except OSError as error:
+        raise DatasetError(f"{part}: cannot be written ({error.strerror}); choose another --data-dir") from error
+
+
+def _write(out: IO[bytes], block: bytes, part: Path) -> None:
+    try:
+        out.write(block)
+    except OSError as error:
+        raise DatasetError(f"{part}: cannot be written ({error.strerror}); free some space and try again") from error
+
+
+def _answer_to_error(url: str, error: urllib.error.HTTPError, part: Path, have: int) -> bool:
+    if error.code != 416:
+        raise TransferError(f"{url}: HTTP {error.code} {error.reason}", retry=error.code >= 500) from error
+    # 416: there is nothing beyond the bytes we hold. Either they are the whole file, or they are of another one.
+    if error.headers.get("Content-Range") == f"bytes */{have}":
+        return True
+    part.unlink()
+    raise TransferError(f"{url}: the partial file did not fit and was removed", retry=True) from error
