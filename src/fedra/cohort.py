@@ -40,7 +40,8 @@ def shares(quantities: Floats) -> Floats:
     if not len(quantities):
         return quantities
     scaled = quantities / quantities.max()
-    return scaled / scaled.sum()
+    parts: Floats = scaled / scaled.sum()
+    return parts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -139,8 +140,8 @@ class Verdict:
         return self.table(limit=20)
 
 
-def implied_text(quantity: float) -> str:
-    """Say an implied quantity in words that fit behind "behaves like"."""
+def quantity_text(quantity: float) -> str:
+    """Say a quantity in words that fit behind "claims" or "behaves like", however large it is."""
     return "any large number" if np.isinf(quantity) else _text(float(quantity))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,9 +19,9 @@ def thread_count(threads: int | None) -> int:
     """Return how many threads to use: as asked, or one for each core this process may run on."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+    if isinstance(threads, bool) or not isinstance(threads, numbers.Integral) or threads < 1:
         raise ValueError(f"threads={threads!r}; give a whole number of at least 1, or None for one per core")
-    return threads
+    return int(threads)
 
 
 def column_blocks(dimension: int, multiple: int) -> list[tuple[int, int]]:
