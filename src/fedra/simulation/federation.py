@@ -1,0 +1,95 @@
+"""The federation that is simulated: who holds which data, who is malicious, who claims what, who is sampled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fedra.attacks import claimed_by_malicious
+from fedra.data import DEFAULT_PARTITION_SEEDS, Dataset, Partition, partition
+from fedra.rules.mcne import malicious_total
+from fedra.seeding import generator
+from fedra.simulation.config import SimulationConfig
+
+Ids = npt.NDArray[np.int64]
+
+_POOL = 50
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Federation:
+    """N clients with their data, M of them malicious, and the quantity each one claims."""
+
+    partition: Partition
+    malicious: npt.NDArray[np.bool_]
+    claims: npt.NDArray[np.float64]
+    setting: str
+    num_sampled: int
+    seed: int
+
+    @property
+    def num_clients(self) -> int:
+        """N."""
+        return len(self.malicious)
+
+    def sample(self, round_number: int) -> Ids:
+        """Return the clients of a round, in ascending order."""
+        rng = generator(self.seed, "simulation/sample", round_number)
+        if self.setting == "dynamic":
+            chosen = rng.choice(self.num_clients, self.num_sampled, replace=False)
+        else:
+            bad, good = np.flatnonzero(self.malicious), np.flatnonzero(~self.malicious)
+            count = -(-self.num_sampled * len(bad) // self.num_clients)
+            chosen = np.concatenate(
+                [
+                    rng.choice(bad, count, replace=False),
+                    rng.choice(good, self.num_sampled - count, replace=False),
+                ]
+            )
+        return np.sort(chosen).astype(np.int64)
+
+    def pool(self, round_number: int) -> Ids:
+        """Return the malicious clients whose honest gradients an attacker takes its statistics from."""
+        bad = np.flatnonzero(self.malicious)
+        rng = generator(self.seed, "simulation/pool", round_number)
+        return np.sort(rng.choice(bad, min(_POOL, len(bad)), replace=False)).astype(np.int64)
+
+
+def make_federation(config: SimulationConfig, dataset: Dataset) -> Federation:
+    """Cut the training data into clients and draw the malicious ones."""
+    seed = config.partition_seed
+    if seed is None:
+        seed = DEFAULT_PARTITION_SEEDS.get(config.dataset, config.seed)
+    clients = partition(
+        dataset.train_labels,
+        kind=config.partition,
+        seed=seed,
+        alpha=config.dirichlet_alpha,
+        max_quantity=config.max_quantity,
+    )
+    total = clients.num_clients
+    if config.num_sampled > total:
+        raise ValueError(
+            f"num_sampled={config.num_sampled} but the federation has only {total} clients ({config.dataset}, "
+            f"partition seed {seed}); sample fewer"
+        )
+    malicious = np.zeros(total, dtype=bool)
+    if config.attacked:
+        count = malicious_total(total, config.malicious_ratio)
+        malicious[generator(config.seed, "simulation/malicious").choice(total, count, replace=False)] = True
+    claims = clients.quantities.astype(np.float64)
+    claims[malicious] = claimed_by_malicious(
+        clients.quantities[malicious], alpha_q=config.alpha_q, claimed_quantity=config.claimed_quantity
+    )
+    federation = Federation(
+        partition=clients,
+        malicious=malicious,
+        claims=claims,
+        setting=config.setting,
+        num_sampled=config.num_sampled,
+        seed=config.seed,
+    )
+    config.check_rule(config.make_rule(total))
+    return federation

@@ -1,0 +1,153 @@
+"""Cohort gradients: every sampled client's full-batch gradient in as few passes as the model allows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from fedra.models import trainable_parameters
+from fedra.simulation.gradients_batch import checked_offsets, checked_result
+from fedra.simulation.gradients_dropout import DropoutGenerators, NotSegmentableError
+from fedra.simulation.gradients_loop import Loss, Work, cross_entropy, loop_gradients
+from fedra.simulation.gradients_segmented import SegmentedEngine, segmentable_layers
+
+PROBE_TOLERANCE = 1e-2
+
+
+class CohortGradients:
+    """Computes the (clients, parameters) matrix of the gradients of each client's mean loss.
+
+    Models made of Linear, Conv1d, Conv2d, Embedding, LayerNorm and GroupNorm, with anything without parameters in
+    between, take one forward and one backward over all clients' samples (`engine == "segmented"`). Other models take
+    a pass per client (`engine == "loop"`), with a warning that names the reason. Which one is settled at the first
+    call, by trying both on a few samples.
+    """
+
+    def __init__(self, model: nn.Module, *, loss: Loss = cross_entropy, chunk: int = 192):
+        """Take a model in the mode, training or evaluation, that it is to be used in; chunk counts samples."""
+        if chunk < 1:
+            raise ValueError(f"chunk must be at least 1 sample, got {chunk}")
+        self.model = model
+        self.num_parameters = sum(parameter.numel() for parameter in trainable_parameters(model))
+        self._loss = loss
+        self._chunk = chunk
+        self._memory_format: torch.memory_format | None = None
+        self._segmented: SegmentedEngine | None = None
+
+    @property
+    def engine(self) -> Literal["segmented", "loop"] | None:
+        """Return which engine is used, None before the first call with samples."""
+        if self._memory_format is None:
+            return None
+        return "segmented" if self._segmented else "loop"
+
+    def __call__(
+        self,
+        inputs: Tensor,
+        labels: Tensor,
+        offsets: npt.ArrayLike,
+        *,
+        dropout: DropoutGenerators | None = None,
+        out: Tensor | None = None,
+    ) -> Tensor:
+        """Return one row per client: the gradient over its samples [offsets[i], offsets[i + 1]), zeros without any.
+
+        Columns follow `fedra.models.parameter_vector`. `dropout` makes a generator for (client position, layer), see
+        `DropoutGenerators`. `out` takes the result instead of new memory.
+        """
+        bounds = checked_offsets(inputs, labels, offsets)
+        out = checked_result(self.model, len(bounds) - 1, out)
+        if len(inputs) == 0:
+            return out.zero_()
+        if self._memory_format is None:
+            self._memory_format = choose_memory_format(self.model, inputs, labels, dropout)
+            self._segmented = self._try_segmented(inputs, labels, dropout, self._memory_format)
+        work = Work(
+            inputs=inputs,
+            labels=labels,
+            offsets=bounds,
+            loss=self._loss,
+            dropout=dropout,
+            memory_format=self._memory_format,
+        )
+        if self._segmented:
+            try:
+                self._segmented(self.model, work, out)
+            except NotSegmentableError as reason:
+                _warn_loop(reason)
+                self._segmented = None
+        if not self._segmented:
+            loop_gradients(self.model, work, out)
+        return out
+
+    def _try_segmented(
+        self, inputs: Tensor, labels: Tensor, dropout: DropoutGenerators | None, memory_format: torch.memory_format
+    ) -> SegmentedEngine | None:
+        work = _probe((0, 1, 3, 5), inputs, labels, dropout, memory_format)
+        found, expected = (checked_result(self.model, 3, None) for _ in range(2))
+        try:
+            engine = SegmentedEngine(layers=segmentable_layers(self.model), chunk=self._chunk)
+            engine(self.model, work, found)
+        except NotSegmentableError as reason:
+            _warn_loop(reason)
+            return None
+        loop_gradients(self.model, work, expected)
+        error = (found - expected).norm(dim=1)
+        if (error > PROBE_TOLERANCE * expected.norm(dim=1)).any():
+            _warn_loop("it mixes samples, or uses a layer's weights other than by calling the layer")
+            return None
+        return engine
+
+
+def choose_memory_format(
+    model: nn.Module, inputs: Tensor, labels: Tensor, dropout: DropoutGenerators | None
+) -> torch.memory_format:
+    """Return channels-last for images, where torch is faster with it, unless the model cannot take it."""
+    if inputs.dim() != 4:
+        return torch.contiguous_format
+    try:
+        work = _probe((0, 5), inputs, labels, dropout, torch.channels_last)
+        loop_gradients(model, work, checked_result(model, 1, None))
+    except RuntimeError as error:
+        if "view size is not compatible" not in str(error):
+            raise
+        warnings.warn(
+            "the model calls .view() on images, which keeps it from the faster channels-last layout; "
+            "use .flatten(1) or .reshape() instead",
+            stacklevel=3,
+        )
+        return torch.contiguous_format
+    return torch.channels_last
+
+
+def _probe(
+    offsets: Sequence[int],
+    inputs: Tensor,
+    labels: Tensor,
+    dropout: DropoutGenerators | None,
+    memory_format: torch.memory_format,
+) -> Work:
+    chosen = torch.arange(offsets[-1]) % len(inputs)
+    return Work(
+        inputs=inputs[chosen],
+        labels=labels[chosen],
+        offsets=offsets,
+        loss=_probe_loss,
+        dropout=dropout,
+        memory_format=memory_format,
+    )
+
+
+def _probe_loss(output: Tensor, labels: Tensor) -> Tensor:
+    """Weigh the outputs: unlike a loss, its gradient does not vanish as the model learns."""
+    flat = output.reshape(len(output), -1)
+    return flat @ torch.arange(1.0, flat.shape[1] + 1.0, dtype=flat.dtype).cos()
+
+
+def _warn_loop(reason: object) -> None:
+    warnings.warn(f"gradients are computed client by client, not in one pass: {reason}", stacklevel=4)

@@ -1,0 +1,254 @@
+"""Gradients of all clients by one forward and one backward pass over everybody's samples."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.instancenorm import _InstanceNorm
+
+from fedra.models import trainable_parameters
+from fedra.simulation.gradients_batch import Batch, Rows, Segment
+from fedra.simulation.gradients_dropout import ClientDropout, NotSegmentableError
+from fedra.simulation.gradients_layers import WRITE_ROWS, WriteRows
+from fedra.simulation.gradients_loop import Work
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """A module with trainable parameters: how to write their gradients, and each one's columns in the result."""
+
+    module: nn.Module
+    write_rows: WriteRows
+    columns: dict[str, tuple[int, torch.Size]]
+
+    def rows(self, out: Tensor) -> Rows:
+        """Return the parameters' parts of the result as (clients, *shape) views."""
+        return {
+            name: out[:, first : first + shape.numel()].view(len(out), *shape)
+            for name, (first, shape) in self.columns.items()
+        }
+
+
+def segmentable_layers(model: nn.Module) -> list[Layer]:
+    """Return the layers of a model whose gradients can be taken for all clients at once, or say which module cannot."""
+    first_columns: dict[nn.Parameter, int] = {}
+    total = 0
+    for parameter in trainable_parameters(model):
+        first_columns[parameter] = total
+        total += parameter.numel()
+    layers = []
+    owners: dict[nn.Parameter, str] = {}
+    for name, module in model.named_modules():
+        own = {key: value for key, value in module.named_parameters(recurse=False) if value.requires_grad}
+        label = f"{name or 'the model itself'} ({type(module).__name__})"
+        _require_separable(label, module, bool(own))
+        for key, parameter in own.items():
+            if parameter in owners:
+                raise NotSegmentableError(f"{label} shares its {key} with {owners[parameter]}")
+            owners[parameter] = label
+        if own:
+            columns = {key: (first_columns[parameter], parameter.shape) for key, parameter in own.items()}
+            layers.append(Layer(module=module, write_rows=WRITE_ROWS[type(module)], columns=columns))
+    return layers
+
+
+def _require_separable(label: str, module: nn.Module, trained: bool) -> None:
+    if isinstance(module, _BatchNorm):
+        raise NotSegmentableError(f"{label} may mix the samples of a batch")
+    if isinstance(module, _InstanceNorm) and module.track_running_stats:
+        raise NotSegmentableError(f"{label} keeps running statistics of the batch")
+    if not trained:
+        return
+    if type(module) not in WRITE_ROWS or set(module._parameters) - {"weight", "bias"}:
+        raise NotSegmentableError(f"{label} is not one of {', '.join(kind.__name__ for kind in WRITE_ROWS)}")
+    if isinstance(module, nn.Embedding) and (module.max_norm or module.scale_grad_by_freq or module.sparse):
+        raise NotSegmentableError(f"{label} uses max_norm, scale_grad_by_freq or sparse gradients")
+
+
+LARGE_CLIENT = 48
+"""From this many samples on, a client is better off with passes of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentedEngine:
+    """One forward and one backward over chunks of all clients' samples; parameter gradients by client segment.
+
+    Backward carries dL/d(output) only. Each layer turns it and the layer's input into per-client parameter
+    gradients on the way, so that no gradient per sample is ever stored. A chunk may split a client. Large clients
+    have chunks of their own, where autograd sums for one client anyway.
+    """
+
+    layers: Sequence[Layer]
+    chunk: int
+
+    def __call__(self, model: nn.Module, work: Work, out: Tensor) -> None:
+        """Write each client's gradient of its mean loss."""
+        sizes = np.diff(work.offsets)
+        out.index_fill_(0, torch.from_numpy(np.flatnonzero(sizes == 0)), 0.0)
+        # Clients of one size lie side by side, so that layers can treat them in one operation.
+        order = np.argsort(sizes, kind="stable")[np.count_nonzero(sizes == 0) :]
+        shared = order[sizes[order] < LARGE_CLIENT]
+        if len(shared) < 3:
+            shared = shared[:0]
+        dropout = ClientDropout(work.dropout)
+        with dropout.seeded(int(order[0])):
+            for client in order[len(shared) :].tolist():
+                self._write_alone(model, work, dropout, client, out[client])
+            if len(shared):
+                with _frozen(model):
+                    self._write_shared(model, work, dropout, shared, out)
+
+    def _write_alone(self, model: nn.Module, work: Work, dropout: ClientDropout, client: int, row: Tensor) -> None:
+        first, last = work.offsets[client], work.offsets[client + 1]
+        parameters = trainable_parameters(model)
+        for start, stop in _chunks(last - first, self.chunk):
+            losses = _losses(model, work, dropout, torch.arange(first + start, first + stop), [(client, stop - start)])
+            scale = torch.full_like(losses, 1.0 / (last - first))
+            grads = torch.autograd.grad(losses, parameters, scale, allow_unused=True, materialize_grads=True)
+            flat = torch.cat([grad.reshape(-1) for grad in grads])
+            if start == 0:
+                row.copy_(flat)
+            else:
+                row.add_(flat)
+
+    def _write_shared(
+        self, model: nn.Module, work: Work, dropout: ClientDropout, clients: IntArray, out: Tensor
+    ) -> None:
+        firsts = np.asarray(work.offsets)[clients]
+        sizes = np.asarray(work.offsets)[clients + 1] - firsts
+        ends = sizes.cumsum()
+        owners = torch.from_numpy(np.repeat(clients, sizes))
+        positions = torch.arange(len(owners)) + torch.from_numpy(np.repeat(firsts - ends + sizes, sizes))
+        scale = torch.from_numpy(np.repeat(1.0 / sizes, sizes)).to(out.dtype)
+        recorder = _Recorder(out)
+        with _hooked(self.layers, recorder):
+            for start, stop in _chunks(len(owners), self.chunk):
+                segments = _segments(clients, ends, start, stop)
+                first_clients = torch.tensor([segment.client for segment in segments if segment.first])
+                recorder.begin(Batch(segments=segments, owners=owners[start:stop], first_clients=first_clients.long()))
+                spans = [(client, last - first) for client, first, last, _ in segments]
+                losses = _losses(model, work, dropout, positions[start:stop], spans)
+                if losses.requires_grad:
+                    torch.autograd.backward(losses, scale[start:stop])
+                recorder.finish(self.layers)
+
+
+def _losses(
+    model: nn.Module, work: Work, dropout: ClientDropout, positions: Tensor, spans: Sequence[tuple[int, int]]
+) -> Tensor:
+    inputs, labels = work.batch(positions)
+    with dropout.forward_pass(spans):
+        losses = work.loss(model(inputs), labels)
+    if losses.shape != positions.shape:
+        raise ValueError(f"the loss must have one value for each of {len(positions)} samples, got {losses.shape}")
+    return losses
+
+
+class _Recorder:
+    """Receives the layers' inputs and output gradients of one batch after another, and writes the result's rows."""
+
+    def __init__(self, out: Tensor):
+        self._out = out
+        self._batch = Batch(segments=(), owners=torch.empty(0), first_clients=torch.empty(0))
+        self._written: set[nn.Module] = set()
+        self._anchor = torch.zeros((), requires_grad=True)
+
+    def begin(self, batch: Batch) -> None:
+        self._batch = batch
+        self._written.clear()
+
+    def finish(self, layers: Sequence[Layer]) -> None:
+        """Clear the rows of layers that had no part in this batch's loss."""
+        for layer in layers:
+            if layer.module not in self._written:
+                for rows in layer.rows(self._out).values():
+                    rows.index_fill_(0, self._batch.first_clients, 0.0)
+
+    def hook(self, layer: Layer) -> Callable[[nn.Module, tuple[Any, ...], Tensor], Tensor]:
+        rows = layer.rows(self._out)
+
+        def record(inputs: Tensor, grads: Tensor) -> None:
+            batch = self._batch.again() if layer.module in self._written else self._batch
+            self._written.add(layer.module)
+            layer.write_rows(layer.module, inputs, grads, batch, rows)
+
+        def tap(module: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> Tensor:
+            inputs = arguments[0].detach()
+            if inputs.dim() < 2 or len(inputs) != self._batch.size:
+                raise NotSegmentableError(
+                    f"{type(module).__name__} is given {tuple(inputs.shape)} in a batch of {self._batch.size} samples"
+                )
+            return _Tap.apply(output, self._anchor, functools.partial(record, inputs))  # type: ignore[no-any-return,no-untyped-call]
+
+        return tap
+
+
+class _Tap(torch.autograd.Function):
+    """The identity, which hands the gradient of its output to `record` on the way back.
+
+    The anchor makes the output of a first layer require a gradient although nothing before it does.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, output: Tensor, anchor: Tensor, record: Callable[[Tensor], None]) -> Tensor:
+        ctx.record = record
+        # An alias that autograd does not take for a view, so that an activation may overwrite it in place.
+        return output.data
+
+    @staticmethod
+    def backward(ctx: Any, grads: Tensor) -> tuple[Tensor, None, None]:
+        ctx.record(grads)
+        return grads, None, None
+
+
+@contextlib.contextmanager
+def _frozen(model: nn.Module) -> Iterator[None]:
+    parameters = trainable_parameters(model)
+    try:
+        for parameter in parameters:
+            parameter.requires_grad_(False)
+        yield
+    finally:
+        for parameter in parameters:
+            parameter.requires_grad_(True)
+
+
+@contextlib.contextmanager
+def _hooked(layers: Sequence[Layer], recorder: _Recorder) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        for layer in layers:
+            handle = layer.module.register_forward_hook(recorder.hook(layer))
+            stack.callback(handle.remove)
+        yield
+
+
+def _chunks(total: int, size: int) -> Iterator[tuple[int, int]]:
+    """Cut [0, total) into the fewest ranges of at most `size`, as equal as can be."""
+    count = -(-total // size)
+    for number in range(count):
+        yield total * number // count, total * (number + 1) // count
+
+
+def _segments(order: IntArray, ends: IntArray, start: int, stop: int) -> list[Segment]:
+    """Return the clients' shares of [start, stop), counted from start, where order[i]'s samples end at ends[i]."""
+    first = int(np.searchsorted(ends, start, side="right"))
+    last = int(np.searchsorted(ends, stop, side="left"))
+    cuts = np.minimum(ends[first : last + 1] - start, stop - start).tolist()
+    continued = start > (ends[first - 1] if first else 0)
+    return [
+        Segment(client, begin, end, number > 0 or not continued)
+        for number, (client, begin, end) in enumerate(
+            zip(order[first : last + 1].tolist(), [0, *cuts], cuts, strict=False)
+        )
+    ]

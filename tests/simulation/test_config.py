@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedra.simulation import SimulationConfig, read_toml, to_toml
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"dataset": "digit"}, r"unknown dataset 'digit'; did you mean 'digits'\?"),
+        ({"dataset": 3}, "dataset=3; give a text"),
+        ({"partition": "noniid"}, r"unknown partition 'noniid'; did you mean 'non-iid'\?"),
+        ({"setting": "fixd"}, r"unknown setting 'fixd'; did you mean 'fixed'\?"),
+        ({"model": "cnn23"}, r"unknown model 'cnn23'; did you mean 'cnn28'\?.*or module:function"),
+        ({"rule": "fedrra"}, r"unknown rule 'fedrra'; did you mean 'fedra'\?"),
+        ({"rule_params": {"gama": 0.1}}, r"rule 'fedra' has no parameter 'gama'; did you mean 'gamma'\?"),
+        ({"rule_params": {"gamma": 0.6}}, "gamma=0.6"),
+        ({"rule_params": "gamma=0.1"}, "rule_params='gamma=0.1'; give a table"),
+        ({"rule": "uniform", "rule_params": {"clamp": True}}, "rule 'uniform' has no parameter 'clamp'"),
+        ({"attack": "lye"}, r"unknown attack 'lye'; did you mean 'lie'\?"),
+        ({"attack": "lie", "attack_params": {"zed": 1}}, "attack 'lie' has no parameter 'zed'"),
+        ({"attack": "lie", "attack_params": {"z": "huge"}}, "z='huge'; give a number, or 'max'"),
+        ({"optimizer": "adma"}, r"unknown optimizer 'adma'; did you mean 'adam'\?"),
+        ({"optimizer_params": {"beta3": 1}}, r"optimizer 'adam' has no parameter 'beta3'; did you mean 'beta[12]'\?"),
+        ({"optimizer_params": {"lr": 1}}, "optimizer_params has lr=1; give it as the setting lr"),
+        ({"rounds": 0}, "rounds=0; give a whole number of at least 1"),
+        ({"rounds": 2.5}, "rounds=2.5; give a whole number"),
+        ({"num_sampled": -1}, "num_sampled=-1"),
+        ({"eval_every": 0}, "eval_every=0"),
+        ({"checkpoint_every": 0}, "checkpoint_every=0"),
+        ({"threads": 0}, "threads=0"),
+        ({"batch_size": 0}, "batch_size=0"),
+        ({"max_quantity": 0}, "max_quantity=0"),
+        ({"local_epochs": 0}, "local_epochs=0"),
+        ({"local_epochs": 1, "local_steps": 1}, "local_epochs=1 and local_steps=1; give one of them"),
+        ({"seed": -1}, "seed=-1; give a whole number of at least 0"),
+        ({"partition_seed": -1}, "partition_seed=-1"),
+        ({"lr": 0}, "lr=0; give a finite number above 0"),
+        ({"lr": "fast"}, "lr='fast'"),
+        ({"local_lr": float("nan")}, "local_lr=nan"),
+        ({"dirichlet_alpha": -0.5}, "dirichlet_alpha=-0.5"),
+        ({"malicious_ratio": 0.5}, r"malicious_ratio=0.5 is outside \[0, 0.5\)"),
+        ({"malicious_ratio": "tenth"}, "malicious_ratio='tenth'"),
+        ({"alpha_q": -1}, "alpha_q=-1; give a finite number of at least 0"),
+        ({"alpha_q": "10"}, "alpha_q='10'"),
+        ({"claimed_quantity": 0.5}, "claimed_quantity=0.5; give a finite number of at least 1"),
+        ({"alpha_q": 1, "claimed_quantity": 10}, "alpha_q=1 and claimed_quantity=10; give one of them"),
+        ({"num_sampled": 4}, r"fedra needs n > 2m~\+2, but has n = 4 and m~ = 1"),
+        ({"rule": "bulyan", "malicious_ratio": 0.3}, r"bulyan needs n >= 4m~\+3, but has n = 50 and m~ = 15"),
+        ({"rule": "krum", "rule_params": {"num_malicious": 24}}, "has n = 50 and m~ = 24"),
+        ({"ruond": 3}, r"unknown setting 'ruond'; did you mean 'rounds'\?"),
+    ],
+)
+def test_a_mistake_is_told_before_any_work(given: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        SimulationConfig.from_dict(given)
+
+
+def test_the_example_of_the_interface() -> None:
+    config = SimulationConfig(dataset="digits", rule="fedra", attack="lie", alpha_q=10, rounds=100, seed=0)
+    assert config.attacked
+    assert not SimulationConfig().attacked
+    assert SimulationConfig(claimed_quantity=9).attacked
+    assert config.make_optimizer().lr == 1e-2  # type: ignore[attr-defined]
+    assert SimulationConfig(dataset="mnist").learning_rate == 1e-4
+    assert SimulationConfig(dataset="tests.simulation.own:blobs").learning_rate == 1e-3
+    assert SimulationConfig(dataset="mnist", lr=0.5).learning_rate == 0.5
+
+
+def test_a_rule_is_told_of_the_federation_what_it_was_not_told_otherwise() -> None:
+    config = SimulationConfig(setting="fixed", malicious_ratio=0.2, rule_params={"malicious_ratio": 0.05})
+    rule = config.make_rule(140)
+    assert (rule.malicious_ratio, rule.num_clients, rule.setting) == (0.05, 140, "fixed")  # type: ignore[attr-defined]
+    told = SimulationConfig(rule="krum", malicious_ratio=0.2).make_rule(140)
+    assert told.malicious_ratio == 0.2  # type: ignore[attr-defined]
+
+
+def test_a_configuration_goes_through_toml_and_comes_back_equal() -> None:
+    config = SimulationConfig(
+        rule="multi-krum",
+        rule_params={"clamp": True, "num_selected": 20},
+        attack="lie",
+        attack_params={"z": "max"},
+        optimizer="fedadam",
+        optimizer_params={"tau": 1e-2},
+        alpha_q=2.5,
+        data_dir=Path("some/where"),
+        max_quantity=64,
+        local_steps=3,
+    )
+    assert SimulationConfig.from_dict(tomllib.loads(to_toml(config))) == config
+    assert SimulationConfig.from_dict(tomllib.loads(to_toml(SimulationConfig()))) == SimulationConfig()
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    config = SimulationConfig(seed=np.int64(3), alpha_q=np.float32(2), rule_params={"gamma": np.float64(0.2)})
+    assert SimulationConfig.from_dict(tomllib.loads(to_toml(config))) == config
+
+
+def test_a_configuration_is_frozen_and_keyword_only() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        SimulationConfig().rounds = 3  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        SimulationConfig("digits")  # type: ignore[misc]
+
+
+def test_hyphens_in_a_file_are_underscores(tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text('alpha-q = 10\nattack = "lie"\n[rule-params]\ngamma = 0.2\n', encoding="utf-8")
+    config = SimulationConfig.from_dict(read_toml(file))
+    assert (config.alpha_q, config.rule_params) == (10, {"gamma": 0.2})
+
+
+def test_a_missing_or_broken_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"there is no configuration file .*none\.toml"):
+        read_toml(tmp_path / "none.toml")
+    (tmp_path / "broken.toml").write_text("rounds = \n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"broken\.toml is not valid TOML: .*line 1"):
+        read_toml(tmp_path / "broken.toml")

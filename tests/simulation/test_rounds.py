@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedra import RULES
+from fedra.cohort import Verdict
+from fedra.data import Dataset, load_dataset
+from fedra.optimizers import OPTIMIZERS
+from fedra.seeding import generator
+from fedra.simulation import ServerState, Simulation, SimulationConfig, simulate
+from tests.reference import attacks as reference
+
+CLASSES = 10
+
+
+@cache
+def digits() -> Dataset:
+    return load_dataset("digits")
+
+
+def prepared(**given: Any) -> Simulation:
+    return Simulation(SimulationConfig.from_dict({"rounds": 2, **given}), digits())
+
+
+def sent_in(simulation: Simulation, state: ServerState) -> tuple[Any, list[np.ndarray]]:
+    """Run a round; return its outcome and what each client sent."""
+    rule, rows = simulation.rule, []
+
+    def listening(updates: Any, *arguments: Any, **options: Any) -> Verdict:
+        rows.extend(np.array(update) for update in updates)
+        return rule(updates, *arguments, **options)
+
+    simulation.rule = listening  # type: ignore[assignment]
+    _, outcome = simulation.step(state)
+    simulation.rule = rule
+    return outcome, rows
+
+
+def trained(simulation: Simulation, rounds: int) -> ServerState:
+    state = simulation.initial_state()
+    for _ in range(rounds):
+        state, _ = simulation.step(state)
+    return state
+
+
+def gradient_of(simulation: Simulation, client: int, weights: np.ndarray, labels: Any = None) -> np.ndarray:
+    held = simulation.federation.partition.indices(client)
+    taught = digits().train_labels[held] if labels is None else labels
+    return reference.logistic_gradient(weights, digits().train_inputs[held], taught, CLASSES)
+
+
+def test_honest_clients_send_the_gradient_of_their_mean_loss() -> None:
+    simulation = prepared(num_sampled=8, rule="fedavg")
+    state = trained(simulation, 3)
+    outcome, rows = sent_in(simulation, state)
+    assert outcome.round == 3
+    for client, row in zip(outcome.clients, rows, strict=True):
+        np.testing.assert_allclose(row, gradient_of(simulation, client, state.weights), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("mapping", ["reverse", "next", "random"])
+def test_label_flippers_send_the_gradient_on_their_own_data_with_other_labels(mapping: str) -> None:
+    simulation = prepared(attack="label-flip", attack_params={"mapping": mapping}, setting="fixed", rule="fedavg")
+    state = trained(simulation, 2)
+    outcome, rows = sent_in(simulation, state)
+    own = outcome.clients[outcome.malicious]
+    assert len(own) == 5
+    held = [simulation.federation.partition.indices(client) for client in own]
+    labels = digits().train_labels[np.concatenate(held)]
+    flipped = reference.flipped(labels, mapping, CLASSES, generator(0, "simulation/attack", 2))
+    parts = np.split(np.array(flipped), np.cumsum([len(part) for part in held])[:-1])
+    lies = [row for row, bad in zip(rows, outcome.malicious, strict=True) if bad]
+    for client, part, row in zip(own, parts, lies, strict=True):
+        np.testing.assert_allclose(row, gradient_of(simulation, client, state.weights, part), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("attack", "params", "formula"),
+    [
+        ("lie", {}, lambda pool: reference.lie(pool, 1.5)),
+        ("lie", {"z": "max"}, lambda pool: reference.lie(pool, reference.largest_z(50, 5))),
+        ("optimize", {}, lambda pool: reference.optimize(pool, 3.0)),
+    ],
+)
+def test_colluders_send_one_vector_made_of_all_malicious_clients_gradients(
+    attack: str, params: dict[str, Any], formula: Any
+) -> None:
+    simulation = prepared(attack=attack, attack_params=params, setting="fixed", rule="fedavg")
+    state = trained(simulation, 1)
+    outcome, rows = sent_in(simulation, state)
+    everyone = np.flatnonzero(simulation.federation.malicious)
+    pool = [gradient_of(simulation, client, state.weights) for client in everyone]
+    lies = [row for row, bad in zip(rows, outcome.malicious, strict=True) if bad]
+    assert len(lies) == 5
+    for row in lies:
+        np.testing.assert_array_equal(row, lies[0])
+    np.testing.assert_allclose(lies[0], formula(pool), rtol=1e-4, atol=1e-5)
+
+
+def test_a_lone_attacker_sends_its_own_gradient_under_lie() -> None:
+    simulation = prepared(attack="lie", setting="fixed", malicious_ratio=0.01, rule="fedavg")
+    assert simulation.federation.malicious.sum() == 1
+    state = simulation.initial_state()
+    outcome, rows = sent_in(simulation, state)
+    (place,) = np.flatnonzero(outcome.malicious)
+    honest = gradient_of(simulation, outcome.clients[place], state.weights)
+    np.testing.assert_allclose(rows[place], honest, rtol=1e-4, atol=1e-6)
+
+
+def test_without_an_update_attack_malicious_clients_lie_about_the_quantity_alone() -> None:
+    honest, liars = prepared(rule="fedavg"), prepared(rule="fedavg", alpha_q=10)
+    state = honest.initial_state()
+    expected, rows = sent_in(honest, state)
+    outcome, lied = sent_in(liars, state)
+    np.testing.assert_array_equal(outcome.clients, expected.clients)
+    assert outcome.malicious.any()
+    for row, other in zip(rows, lied, strict=True):
+        np.testing.assert_allclose(other, row, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(outcome.claims[~outcome.malicious], expected.claims[~outcome.malicious])
+    assert (outcome.claims[outcome.malicious] > 100).all()
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_runs_on_an_attacked_federation(rule: str) -> None:
+    result = simulate(SimulationConfig(rule=rule, attack="lie", alpha_q=10, rounds=2), dataset=digits())
+    assert result.rounds["note"].tolist() == ["", ""]
+    assert np.isfinite(result.final_accuracy)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_every_optimizer_learns(optimizer: str) -> None:
+    lr = {"sgd": 0.5, "adam": 0.01, "fedadam": 0.01}[optimizer]
+    config = SimulationConfig(optimizer=optimizer, lr=lr, rule="fedavg", rounds=25)
+    assert simulate(config, dataset=digits()).final_accuracy > 75
+
+
+@pytest.mark.parametrize("local", [{"local_epochs": 2}, {"local_steps": 4}])
+def test_local_training_learns(local: dict[str, int]) -> None:
+    config = SimulationConfig(**local, local_lr=0.1, optimizer="sgd", lr=1.0, rule="fedavg", rounds=6)  # type: ignore[arg-type]
+    assert simulate(config, dataset=digits()).final_accuracy > 75
+
+
+def test_one_local_step_over_all_data_is_the_scaled_gradient() -> None:
+    plain = prepared(rule="fedavg", num_sampled=10)
+    local = prepared(rule="fedavg", num_sampled=10, local_steps=1, local_lr=0.25, batch_size=10_000)
+    state = plain.initial_state()
+    for gradient, moved in zip(sent_in(plain, state)[1], sent_in(local, state)[1], strict=True):
+        np.testing.assert_allclose(moved, 0.25 * gradient, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("partition", ["iid", "non-iid", "dirichlet"])
+def test_every_partition_runs(partition: str) -> None:
+    assert simulate(SimulationConfig(partition=partition, rounds=2), dataset=digits()).rounds["num_kept"].min() > 0
+
+
+def test_an_own_data_set_with_its_options() -> None:
+    config = SimulationConfig(
+        dataset="tests.simulation.own:blobs", dataset_params={"samples": 1200}, num_sampled=20, rounds=30, lr=0.05
+    )
+    assert simulate(config).final_accuracy > 80
+
+
+def test_a_model_with_its_options() -> None:
+    config = SimulationConfig(model="logistic", rounds=1)
+    assert simulate(config, dataset=digits()).summary["num_parameters"] == 650
+    with pytest.raises(ValueError, match="needs images of 16x16 or more, got"):
+        simulate(SimulationConfig(model="cnn28", rounds=1), dataset=digits())
+
+
+@pytest.mark.parametrize(("optimizer", "lr"), [("sgd", 1e300), ("sgd", 1e38), ("adam", 1e300)])
+def test_a_run_that_diverges_goes_on(optimizer: str, lr: float) -> None:
+    config = SimulationConfig(rule="fedavg", optimizer=optimizer, lr=lr, attack="lie", alpha_q=10, rounds=8)
+    result = simulate(config, dataset=digits())
+    last = result.rounds.iloc[-1]
+    assert len(result.rounds) == 8
+    assert last["note"] == "nobody was left after screening"
+    assert result.summary["rounds_without_update"] > 0
+    assert result.clients["reason"].iloc[-1] != ""
+    assert np.isfinite(result.final_accuracy)
+
+
+def test_clients_who_send_no_numbers_are_rejected_and_the_rest_goes_on() -> None:
+    config = SimulationConfig(rule="fedavg", attack="tests.simulation.own:not_a_number", setting="fixed", rounds=20)
+    result = simulate(config, dataset=digits())
+    assert result.summary["filtering_recall"] == 1
+    assert result.summary["filtering_precision"] == 1
+    assert result.final_accuracy > 75
+    rejected = result.clients[result.clients["malicious"]]
+    assert rejected["reason"].str.contains("finite").all()
+    assert (rejected["weight"] == 0).all()
+
+
+def test_a_round_whose_clients_are_all_rejected_changes_nothing_and_says_so() -> None:
+    simulation = prepared(rule="fedavg")
+    start = simulation.initial_state()
+    broken = ServerState(round=0, weights=np.full_like(start.weights, np.nan), optimizer=start.optimizer)
+    after, outcome = simulation.step(broken)
+    assert outcome.verdict.update is None
+    assert outcome.verdict.note == "nobody was left after screening"
+    assert outcome.wronged == 50
+    assert after.round == 1
+    assert after.weights.tobytes() == broken.weights.tobytes()
+    assert after.optimizer is broken.optimizer
+
+
+def test_the_state_goes_in_and_comes_out_untouched() -> None:
+    simulation = prepared(attack="lie")
+    state = simulation.initial_state()
+    before = state.weights.copy()
+    first, _ = simulation.step(state)
+    second, _ = simulation.step(state)
+    np.testing.assert_array_equal(state.weights, before)
+    assert first.weights.tobytes() == second.weights.tobytes() != before.tobytes()
+
+
+def test_accuracy_is_measured_every_so_often_and_at_the_end() -> None:
+    result = simulate(SimulationConfig(rounds=7, eval_every=3, rule="fedavg"), dataset=digits())
+    assert result.rounds["accuracy"].notna().tolist() == [False, False, True, False, False, True, True]
+
+
+def test_an_attack_of_the_wrong_shape_is_told() -> None:
+    config = SimulationConfig(attack="tests.simulation.own:misshapen", setting="fixed", rounds=1)
+    with pytest.raises(ValueError, match=r"own:misshapen' returned shape \(3,\); give \(5, 650\).*or \(650,\)"):
+        simulate(config, dataset=digits())
+
+
+def test_an_attack_may_return_float64_and_overflow() -> None:
+    config = SimulationConfig(
+        attack="tests.simulation.own:overwhelming", attack_params={"scale": 1e300}, setting="fixed", rounds=2
+    )
+    assert simulate(config, dataset=digits()).summary["filtering_recall"] == 1
