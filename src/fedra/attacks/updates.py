@@ -1,0 +1,134 @@
+"""What malicious clients send instead of their update."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from fedra.attacks.view import AttackerView, Labels, Matrix
+
+
+class UpdateAttack(ABC):
+    """An update attack: a frozen dataclass with keyword-only parameters, called with what the attacker sees."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def __call__(self, view: AttackerView, rng: np.random.Generator) -> Matrix:
+        """Return the update of each of the view's m malicious clients, (m, d), or one (d,) for all of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoAttack(UpdateAttack):
+    """The honest update; together with a quantity attack, a lie about the quantity alone."""
+
+    name: ClassVar[str] = "none"
+
+    def __call__(self, view: AttackerView, rng: np.random.Generator) -> Matrix:
+        """Send what an honest client would."""
+        return view.own_gradients
+
+
+LabelMapping = Literal["reverse", "next", "random"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelFlip(UpdateAttack):
+    r"""Each malicious client's gradient on its own data with other labels, :math:`y \to C-1-y` (Fang et al., 2020).
+
+    `mapping` "next" is :math:`y \to (y+1) \bmod C`, "random" any other label, drawn anew in each round.
+    """
+
+    name: ClassVar[str] = "label-flip"
+
+    mapping: LabelMapping = "reverse"
+
+    def __post_init__(self) -> None:
+        if self.mapping not in get_args(LabelMapping):
+            raise ValueError(f"mapping={self.mapping!r}; valid: {', '.join(get_args(LabelMapping))}")
+
+    def __call__(self, view: AttackerView, rng: np.random.Generator) -> Matrix:
+        """Train on wrong labels."""
+        classes = view.num_classes
+
+        def relabel(labels: Labels) -> Labels:
+            if self.mapping == "reverse":
+                return classes - 1 - labels
+            if self.mapping == "next":
+                return (labels + 1) % classes
+            return (labels + rng.integers(1, classes, size=len(labels))) % classes
+
+        return view.relabelled_gradients(relabel)
+
+
+def _mean_and_deviation(gradients: Matrix) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return mean and standard deviation (ddof=1; one client: 0) of each coordinate."""
+    mean = gradients.mean(axis=0, dtype=np.float64)
+    if len(gradients) < 2:
+        return mean, np.zeros_like(mean)
+    squares = np.zeros_like(mean)
+    for gradient in gradients:
+        squares += np.square(gradient - mean)
+    return mean, np.sqrt(squares / (len(gradients) - 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LIE(UpdateAttack):
+    r""" "A little is enough": :math:`\mu - z\,\sigma` in each coordinate, the same for all (Baruch et al., 2019).
+
+    `z` is a number, or "max" for the largest that the textbook allows, :math:`\Phi^{-1}((n-m-s)/(n-m))` with
+    :math:`s = \lfloor n/2+1 \rfloor - m`, not below 0.
+    """
+
+    name: ClassVar[str] = "lie"
+
+    z: float | Literal["max"] = 1.5
+
+    def __post_init__(self) -> None:
+        if self.z == "max":
+            return
+        if isinstance(self.z, bool) or not isinstance(self.z, numbers.Real) or not math.isfinite(self.z):
+            raise ValueError(f"z={self.z!r}; give a number, or 'max'")
+
+    def __call__(self, view: AttackerView, rng: np.random.Generator) -> Matrix:
+        """Hide within the spread of honest updates."""
+        mean, deviation = _mean_and_deviation(view.pool_gradients)
+        z = largest_unnoticed(view.num_sampled, view.num_malicious) if self.z == "max" else float(self.z)
+        return (mean - z * deviation).astype(np.float32)
+
+
+def largest_unnoticed(num_sampled: int, num_malicious: int) -> float:
+    r"""Return :math:`z = \Phi^{-1}((n-m-s)/(n-m))`, :math:`s = \lfloor n/2+1 \rfloor - m`, not below 0."""
+    benign = num_sampled - num_malicious
+    supporters = max(1, num_sampled // 2 + 1 - num_malicious)
+    if benign <= supporters:
+        return 0.0
+    return max(0.0, NormalDist().inv_cdf((benign - supporters) / benign))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimize(UpdateAttack):
+    r"""Against the honest direction: :math:`\mu - \lambda\,\mathrm{sign}(\mu)\,\sigma`, the same for all.
+
+    `lam` is :math:`\lambda` (Shejwalkar and Houmansadr, 2021).
+    """
+
+    name: ClassVar[str] = "optimize"
+
+    lam: float = 3.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.lam, bool) or not isinstance(self.lam, numbers.Real) or not math.isfinite(self.lam):
+            raise ValueError(f"lam={self.lam!r}; give a number")
+
+    def __call__(self, view: AttackerView, rng: np.random.Generator) -> Matrix:
+        """Push every coordinate back past zero."""
+        mean, deviation = _mean_and_deviation(view.pool_gradients)
+        return (mean - self.lam * np.sign(mean) * deviation).astype(np.float32)
