@@ -48,13 +48,13 @@ def test_own_functions_get_the_data_directory_and_their_options(own_module: str,
     ("spec", "problem"),
     [
         ("{}:wrong", "returned dict; it must return a fedra.data.Dataset"),
-        ("{}:lod", "no function 'lod' in it; did you mean 'load'"),
-        ("{}:constant", "no function 'constant'"),
+        ("{}:lod", "has no 'lod'; did you mean 'load'"),
+        ("{}:constant", "is int; give a function"),
         ("no_such_module_here:load", "there is no module 'no_such_module_here'"),
         ("{}.deeper:load", "there is no module"),
-        ("{}:", "not of the form module:function"),
-        (":load", "not of the form module:function"),
-        ("a b:load", "not of the form module:function"),
+        ("{}:", "not of the form module:name"),
+        (":load", "not of the form module:name"),
+        ("a b:load", "not of the form module:name"),
     ],
 )
 def test_mistakes_in_own_functions_are_told(own_module: str, spec: str, problem: str) -> None:

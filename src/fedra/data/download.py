@@ -12,9 +12,10 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedra.data.errors import DatasetError, nearest_names
+from fedra.data.errors import DatasetError
 from fedra.data.sources import SOURCES, RemoteFile, Source
 from fedra.data.transfer import Progress, TransferError, transfer
+from fedra.names import nearest
 
 
 def download_dataset(
@@ -65,7 +66,7 @@ def _source(name: str) -> Source:
     if name in known or name == "huffpost":
         reason = known.get(name, "it has no public mirror in this layout")
         raise DatasetError(f"{name} is not downloaded: {reason}; downloadable: {', '.join(sorted(SOURCES))}")
-    raise DatasetError(f"unknown data set {name!r}; {nearest_names(name, SOURCES)}")
+    raise DatasetError(f"unknown data set {name!r}{nearest(name, SOURCES)}")
 
 
 def _silent(name: str, done: int, total: int | None) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedra.data.errors import DatasetError
-from fedra.seeding import generator
 from fedra.data.text import PAD
+from fedra.seeding import generator
 
 RANDOM_DIMENSION = 100
 _RANDOM_STD = 0.1

@@ -10,8 +10,8 @@ from fedra.data.dataset import Dataset
 from fedra.data.errors import DatasetError
 from fedra.data.files import read_bytes
 from fedra.data.glove import find_glove, word_vectors
-from fedra.seeding import generator
 from fedra.data.text import build_vocabulary, encode_titles, tokenize
+from fedra.seeding import generator
 
 NEWS_PLACES: dict[str, tuple[str, ...]] = {
     "mind": ("MIND/news.tsv", "MIND/MINDlarge_train/news.tsv", "MINDlarge_train/news.tsv", "news.tsv"),

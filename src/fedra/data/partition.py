@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedra.data.errors import nearest_names
 from fedra.data.quantities import lognormal_quantities
+from fedra.names import nearest
 from fedra.seeding import generator
 
 PARTITIONS = ("iid", "non-iid", "dirichlet")
@@ -51,7 +51,7 @@ def partition(
     client's data and quantity together: a client above it keeps a random subset of that size.
     """
     if kind not in PARTITIONS:
-        raise ValueError(f"unknown partition {kind!r}; {nearest_names(kind, PARTITIONS)}")
+        raise ValueError(f"unknown partition {kind!r}{nearest(kind, PARTITIONS)}")
     if max_quantity is not None and max_quantity < 1:
         raise ValueError(f"max_quantity is {max_quantity}; give at least 1, or None for no cap")
     if not (math.isfinite(alpha) and alpha > 0):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +12,10 @@ from typing import Any
 from fedra.data.cifar import load_cifar10
 from fedra.data.dataset import Dataset
 from fedra.data.digits import load_digits
-from fedra.data.errors import DatasetError, nearest_names
+from fedra.data.errors import DatasetError
 from fedra.data.idx import load_fashion_mnist, load_mnist
 from fedra.data.news import load_huffpost, load_mind
+from fedra.names import import_own, nearest
 
 DATA_DIR_VARIABLE = "FEDRA_DATA"
 
@@ -58,31 +57,18 @@ def load_dataset(name: str, data_dir: str | Path | None = None, **options: Any) 
 def _named_loader(name: str) -> Callable[..., Dataset]:
     if name not in DATASETS:
         raise DatasetError(
-            f"unknown data set {name!r}; {nearest_names(name, DATASETS)}; or your own function as module:function"
+            f"unknown data set {name!r}{nearest(name, DATASETS)}; or your own function as module:function"
         )
     return DATASETS[name].load
 
 
 def _import_loader(name: str) -> Callable[..., Dataset]:
-    module_name, _, function_name = name.partition(":")
-    if not all(part.isidentifier() for part in (*module_name.split("."), function_name)):
-        raise DatasetError(f"{name!r} is not of the form module:function, for instance my_package.data:load")
-    # A console script, unlike `python -m`, does not look for modules in the directory it is called from.
-    if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
     try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if not f"{module_name}.".startswith(f"{error.name}."):
-            raise  # The module exists, and one that it imports is missing.
-        raise DatasetError(
-            f"{name}: there is no module {module_name!r}; run from its directory or add that to PYTHONPATH"
-        ) from error
-    function = getattr(module, function_name, None)
-    if not callable(function):
-        public = [attribute for attribute in vars(module) if not attribute.startswith("_")]
-        raise DatasetError(f"{name}: no function {function_name!r} in it; {nearest_names(function_name, public)}")
-    loader: Callable[..., Dataset] = function
+        loader: Callable[..., Dataset] = import_own(name, "dataset")
+    except ValueError as error:
+        raise DatasetError(str(error)) from error
+    if not callable(loader):
+        raise DatasetError(f"dataset {name!r} is {type(loader).__name__}; give a function that returns a Dataset")
     return loader
 
 
@@ -93,4 +79,4 @@ def _check_options(name: str, load: Callable[..., Dataset], options: dict[str, A
     valid = [parameter.name for parameter in parameters]
     for option in options:
         if option not in valid:
-            raise DatasetError(f"{name} has no option {option!r}; {nearest_names(option, valid)}")
+            raise DatasetError(f"{name} has no option {option!r}{nearest(option, valid)}")
