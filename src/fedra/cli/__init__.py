@@ -1,0 +1,24 @@
+"""The command line: one file for each command."""
+
+from __future__ import annotations
+
+import typer
+
+from fedra.cli.data import data_app
+from fedra.cli.demo import demo
+from fedra.cli.listing import attacks, rules
+from fedra.cli.run import run
+
+app = typer.Typer(
+    name="fedra",
+    help="Federated learning that stands up to clients who lie, about their update and about how much data they have.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(run)
+app.command()(demo)
+app.command()(rules)
+app.command()(attacks)
+app.add_typer(data_app, name="data")

@@ -1,0 +1,50 @@
+"""What all commands share: consoles, tables, and telling a mistake in one line instead of a traceback."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+import fedra
+
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+_PACKAGE = Path(fedra.__file__).parent
+_PLAIN_WIDTH = 10_000
+
+
+@contextmanager
+def mistakes_told() -> Iterator[None]:
+    """Turn a wrong name, value or path into one line on stderr and exit code 2; own code that fails is left to show."""
+    try:
+        yield
+    except (ValueError, TypeError, OSError) as error:
+        # Raised by a user's own rule, attack or data set it is no slip of the command line, and its place matters.
+        raised_in = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
+        if not isinstance(error, OSError) and not raised_in.is_relative_to(_PACKAGE):
+            raise
+        errors.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
+        raise typer.Exit(2) from None
+
+
+def show(table: Table) -> None:
+    """Print a table: in a frame on a terminal, elsewhere as plain lines that are never wrapped."""
+    if console.is_terminal:
+        console.print(table)
+        return
+    table.box, table.title, table.pad_edge = None, None, False
+    Console(width=_PLAIN_WIDTH, highlight=False).print(table)
+
+
+def is_terminal() -> bool:
+    """Whether someone is looking: a live display makes sense."""
+    return sys.stderr.isatty()

@@ -1,0 +1,65 @@
+"""`fedra data`: what data sets there are, and getting those that can be downloaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.table import Table
+
+from fedra.cli.console import console, errors, is_terminal, mistakes_told, show
+from fedra.data import dataset_status, download_dataset, resolve_data_dir
+
+data_app = typer.Typer(help="List the data sets, or get one.", invoke_without_command=True)
+
+DataDir = Annotated[str | None, typer.Option(help="Where data sets are; default $FEDRA_DATA.")]
+
+
+@data_app.callback()
+def data(context: typer.Context, data_dir: DataDir = None) -> None:
+    """List the data sets: which are there, which are missing, and what to do."""
+    if context.invoked_subcommand is not None:
+        return
+    with mistakes_told():
+        table = Table("data set", "state", "where, or what is missing", title="Data sets")
+        for status in dataset_status(data_dir):
+            if status.ready:
+                size = f" ({status.size / 1e6:.0f} MB)" if status.size else ""
+                where = ", ".join(sorted({str(path.parent) for path, _ in status.found})) or status.summary
+                table.add_row(status.name, "[green]ready[/]", escape(where) + size)
+            else:
+                table.add_row(status.name, f"[yellow]{status.state}[/]", _joined(status.remedy, status.note))
+        show(table)
+
+
+def _joined(*sentences: str | None) -> str:
+    return "; ".join(escape(sentence) for sentence in sentences if sentence)
+
+
+@data_app.command("get")
+def get(
+    name: Annotated[str, typer.Argument(help="mnist, fashion-mnist or cifar10.")], data_dir: DataDir = None
+) -> None:
+    """Download a data set, checked against its checksum; an interrupted download goes on where it stopped."""
+    with mistakes_told():
+        target = resolve_data_dir(data_dir)
+        if target is None:
+            raise ValueError("no data directory; give --data-dir DIR, or set FEDRA_DATA")
+        if is_terminal():
+            columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+            with Progress(*columns, console=errors) as bar:
+                tasks = {}
+
+                def follow(file: str, done: int, total: int | None) -> None:
+                    if file not in tasks:
+                        tasks[file] = bar.add_task(file, total=total)
+                    bar.update(tasks[file], completed=done, total=total)
+
+                paths = download_dataset(name, Path(target), progress=follow)
+        else:
+            paths = download_dataset(name, Path(target))
+    for path in paths:
+        console.print(str(path), soft_wrap=True, markup=False)

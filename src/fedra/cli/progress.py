@@ -1,0 +1,105 @@
+"""Live progress of a run: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
+
+from fedra.cli.console import errors, is_terminal
+from fedra.simulation import Progress as Callback
+from fedra.simulation.rounds import RoundOutcome
+
+_SECONDS_BETWEEN_LINES = 5.0
+# The widest that everything but label and bar gets, so that a line fits into a terminal of 80 columns.
+_FIGURES_WIDTH = 65
+_LEAST_LABEL, _LEAST_BAR, _MOST_BAR = 11, 4, 24
+
+
+class _Tally:
+    """What has been seen so far."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.caught = self.missed = 0
+        self.accuracy: float | None = None
+        self._started = time.perf_counter()
+        self._first: float | None = None
+
+    def add(self, outcome: RoundOutcome) -> None:
+        self.done += 1
+        self.caught += outcome.caught
+        self.missed += outcome.missed
+        if outcome.accuracy is not None:
+            self.accuracy = outcome.accuracy
+        if self._first is None:
+            self._first = time.perf_counter()
+
+    @property
+    def rate(self) -> float:
+        """Rounds per second, without the first one once there are others: it also compiles."""
+        if self._first is None or self.done < 2:
+            return self.done / max(time.perf_counter() - self._started, 1e-9)
+        return (self.done - 1) / max(time.perf_counter() - self._first, 1e-9)
+
+    def words(self, *, short: bool = False) -> str:
+        accuracy = "-" if self.accuracy is None else f"{self.accuracy:.1f}"
+        label, unit = ("acc", "/s") if short else ("accuracy", " rounds/s")
+        return f"{label} {accuracy}  caught {self.caught}  missed {self.missed}  {self.rate:.1f}{unit}"
+
+
+@contextmanager
+def shown(label: str, rounds: int, *, quiet: bool = False) -> Iterator[Callback | None]:
+    """Yield what to call after each round; `rounds` is the number of the last one."""
+    if quiet:
+        yield None
+    elif is_terminal():
+        with _bar(label) as bar:
+            yield _moving(bar, label, rounds)
+    else:
+        yield _lines(label, rounds)
+
+
+def _bar(label: str) -> Progress:
+    left = max(errors.width - _FIGURES_WIDTH, 0)
+    label_width = min(len(label), max(left - _LEAST_BAR, _LEAST_LABEL))
+    return Progress(
+        TextColumn("[bold]{task.description}", table_column=Column(no_wrap=True, max_width=label_width)),
+        BarColumn(bar_width=min(max(left - label_width, _LEAST_BAR), _MOST_BAR)),
+        MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        TextColumn("{task.fields[words]}"),
+        TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
+        TextColumn("left"),
+        console=errors,
+    )
+
+
+def _moving(bar: Progress, label: str, rounds: int) -> Callback:
+    tally = _Tally()
+    task = bar.add_task(label, total=rounds, words="")
+
+    def step(outcome: RoundOutcome) -> None:
+        tally.add(outcome)
+        bar.update(task, completed=outcome.round + 1, words=tally.words(short=True))
+
+    return step
+
+
+def _lines(label: str, rounds: int) -> Callback:
+    tally = _Tally()
+    told = time.perf_counter()
+
+    def step(outcome: RoundOutcome) -> None:
+        nonlocal told
+        tally.add(outcome)
+        number = outcome.round + 1
+        if number == rounds or time.perf_counter() - told > _SECONDS_BETWEEN_LINES:
+            told = time.perf_counter()
+            left = (rounds - number) / tally.rate
+            line = f"{label}: round {number}/{rounds}  {tally.words()}  {left:.0f} s left"
+            errors.print(line, soft_wrap=True, markup=False)
+
+    return step

@@ -1,0 +1,157 @@
+"""`fedra run`: one simulated run, from flags, a TOML file, or where an earlier one stopped."""
+
+from __future__ import annotations
+
+import json
+import signal
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from fedra.cli.console import console, errors, mistakes_told, show
+from fedra.cli.progress import shown
+from fedra.simulation import RunFolder, SimulationConfig, SimulationResult, read_toml, resume, simulate
+from fedra.simulation.folder import CONFIG
+
+_TABLES = ("rule_params", "attack_params", "optimizer_params", "model_params", "dataset_params")
+
+Parameters = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="May be given several times.")]
+
+
+def run(
+    config: Annotated[Path | None, typer.Option(help="TOML file with any of these settings; a flag wins.")] = None,
+    resume_: Annotated[
+        Path | None, typer.Option("--resume", metavar="DIR", help="Go on with the run in this folder.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the run; default: a new one in runs/.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="digits, mnist, ..., or module:function.")] = None,
+    data_dir: Annotated[str | None, typer.Option(help="Where data sets are; default $FEDRA_DATA.")] = None,
+    dataset_param: Parameters = None,
+    partition: Annotated[str | None, typer.Option(help="iid, non-iid or dirichlet.")] = None,
+    partition_seed: Annotated[int | None, typer.Option(help="Default: the data set's stated seed.")] = None,
+    dirichlet_alpha: Annotated[float | None, typer.Option(help="Concentration of the label skew.")] = None,
+    max_quantity: Annotated[int | None, typer.Option(help="Cap on a client's data and quantity together.")] = None,
+    model: Annotated[str | None, typer.Option(help="cnn28, cnn32, logistic, text-cnn, or module:function.")] = None,
+    model_param: Parameters = None,
+    setting: Annotated[str | None, typer.Option(help="fixed or dynamic share of malicious clients.")] = None,
+    num_sampled: Annotated[int | None, typer.Option(help="Clients in a round.")] = None,
+    malicious_ratio: Annotated[float | None, typer.Option(help="Share of malicious clients.")] = None,
+    rule: Annotated[str | None, typer.Option(help="See fedra rules; or module:Class.")] = None,
+    rule_param: Parameters = None,
+    optimizer: Annotated[str | None, typer.Option(help="adam, fedadam or sgd.")] = None,
+    optimizer_param: Parameters = None,
+    lr: Annotated[float | None, typer.Option(help="The server's learning rate; default: the data set's.")] = None,
+    attack: Annotated[str | None, typer.Option(help="See fedra attacks; or module:name.")] = None,
+    attack_param: Parameters = None,
+    alpha_q: Annotated[float | None, typer.Option(help="Malicious clients claim mean + this x std.")] = None,
+    claimed_quantity: Annotated[float | None, typer.Option(help="Malicious clients claim this quantity.")] = None,
+    local_epochs: Annotated[int | None, typer.Option(help="Local SGD epochs instead of one gradient.")] = None,
+    local_steps: Annotated[int | None, typer.Option(help="Local SGD steps instead of one gradient.")] = None,
+    local_lr: Annotated[float | None, typer.Option(help="Learning rate of local SGD.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Batch of local SGD.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="How many rounds.")] = None,
+    eval_every: Annotated[int | None, typer.Option(help="Rounds between measurements of accuracy.")] = None,
+    checkpoint_every: Annotated[int | None, typer.Option(help="Rounds between checkpoints.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of everything but the partition.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads of this run; part of what fixes its bits.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Simulate a federation under attack, and record every round."""
+    given = {
+        key: value
+        for key, value in locals().items()
+        if value is not None and key not in ("config", "resume_", "out", "quiet", "as_json")
+    }
+    with mistakes_told():
+        if resume_ is not None:
+            if given or config is not None or out is not None:
+                raise ValueError("--resume takes its settings from the run folder; give no others")
+            folder, settings = resume_, RunFolder.existing(resume_)[1]
+        else:
+            values = {} if config is None else read_toml(config)
+            quiet, as_json = values.pop("quiet", False) or quiet, values.pop("json", False) or as_json
+            stated = values.pop("out", None)
+            settings = _settings(values, given)
+            folder = out or (Path(stated) if stated else _new_folder(settings))
+        label = f"{settings.rule} / {settings.attack}"
+        try:
+            with _terminated_as_interrupted(), shown(label, settings.rounds, quiet=quiet or as_json) as progress:
+                if resume_ is not None:
+                    result = resume(resume_, progress=progress)
+                else:
+                    result = simulate(settings, out=folder, progress=progress)
+        except KeyboardInterrupt:
+            begun = (folder / CONFIG).is_file()
+            kept = (
+                f"all finished rounds are kept. Go on with: fedra run --resume {folder}" if begun else "nothing was run"
+            )
+            errors.print(f"stopped; {kept}", soft_wrap=True, markup=False)
+            raise typer.Exit(130) from None
+    if as_json:
+        typer.echo(json.dumps(result.summary, indent=2, sort_keys=True))
+    elif not quiet:
+        show(_table(result))
+        console.print(f"records: {folder}", soft_wrap=True, markup=False)
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Let SIGTERM do as Ctrl-C: a killed run resumes from its last checkpoint, one asked to stop writes one first."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _settings(values: dict[str, Any], given: dict[str, Any]) -> SimulationConfig:
+    for table in _TABLES:
+        flags = given.pop(table.removesuffix("s"), None)
+        if flags:
+            values[table] = {**values.get(table, {}), **dict(_parsed(flag, table) for flag in flags)}
+    return SimulationConfig.from_dict({**values, **given})
+
+
+def _parsed(flag: str, table: str) -> tuple[str, Any]:
+    """Read NAME=VALUE, the value as TOML where it is that, else as text."""
+    name, equals, text = flag.partition("=")
+    if not equals or not name:
+        option = table.removesuffix("s").replace("_", "-")
+        raise ValueError(f"--{option} {flag!r} is not of the form NAME=VALUE")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    return name.strip().replace("-", "_"), value
+
+
+def _new_folder(config: SimulationConfig) -> Path:
+    name = f"{config.dataset}-{config.partition}-{config.rule}-{config.attack}-seed{config.seed}".replace(":", ".")
+    candidates = [name, *(f"{name}-{number}" for number in range(2, 10_000))]
+    return next(path for path in (Path("runs") / candidate for candidate in candidates) if not path.exists())
+
+
+def _table(result: SimulationResult) -> Table:
+    figures = result.summary
+    table = Table(show_header=False, title="Result")
+    for label, key, form in (
+        ("test accuracy, last round", "final_accuracy", "{:.2f} %"),
+        ("test accuracy, best", "best_accuracy", "{:.2f} %"),
+        ("filtering precision", "filtering_precision", "{:.3f}"),
+        ("filtering recall", "filtering_recall", "{:.3f}"),
+        ("mean error of m~", "mean_abs_error_malicious", "{:.2f}"),
+        ("rounds without an update", "rounds_without_update", "{}"),
+        ("clients", "num_clients", "{:,}"),
+        ("of them malicious", "num_malicious_clients", "{:,}"),
+        ("seconds", "seconds", "{:.1f}"),
+        ("rounds per second", "rounds_per_second", "{:.1f}"),
+    ):
+        value = figures[key]
+        table.add_row(label, "-" if value is None else form.format(value))
+    return table
