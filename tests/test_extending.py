@@ -1,0 +1,68 @@
+"""docs/extending.md, done step by step."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "extending.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of fedra with the page's file and line added."""
+    source = tmp_path_factory.mktemp("extended") / "src"
+    # With its caches: compiled kernels need not be compiled again.
+    shutil.copytree(ROOT / "src" / "fedra", source / "fedra")
+    rule, line, imported, _ = BLOCKS
+    (source / "fedra" / "rules" / "capped.py").write_text(rule, encoding="utf-8")
+    registry = source / "fedra" / "rules" / "__init__.py"
+    text = registry.read_text(encoding="utf-8")
+    text = text.replace('    "fedra": FedRA,\n', f'    "fedra": FedRA,\n{line}')
+    text = text.replace("from fedra.rules.base", f"{imported}from fedra.rules.base", 1)
+    registry.write_text(text, encoding="utf-8")
+    return source
+
+
+def run(package: Path, *arguments: str, cwd: Path) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(package), "COLUMNS": "200"}
+    done = subprocess.run(
+        [sys.executable, *arguments], env=environment, cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_one_file_and_one_line_make_a_rule(package: Path, tmp_path: Path) -> None:
+    code = """
+import fedra, numpy as np
+assert "/src/fedra/" in fedra.__file__ and fedra.__file__.startswith({source!r})
+updates = np.array([[0.0], [0.0], [1.0]])
+verdict = fedra.make_rule("capped-mean", cap=50)(updates, [50, 50, 1e9])
+assert verdict.rule == "capped-mean" and "capped-mean" in fedra.RULES
+print(verdict.update[0])
+""".format(source=str(package))
+    assert float(run(package, "-c", code, cwd=tmp_path)) == pytest.approx(1 / 3)
+
+
+def test_the_new_rule_appears_in_the_command_line(package: Path, tmp_path: Path) -> None:
+    assert "capped-mean" in run(package, "-m", "fedra", "rules", cwd=tmp_path)
+    arguments = ["run", "--rule", "capped-mean", "--rule-param", "cap=50", "--rounds", "2", "--out", "x", "--quiet"]
+    run(package, "-m", "fedra", *arguments, cwd=tmp_path)
+    assert (tmp_path / "x" / "result.json").is_file()
+
+
+def test_a_rule_and_an_attack_outside_fedra(tmp_path: Path) -> None:
+    (tmp_path / "my_rules.py").write_text(BLOCKS[0], encoding="utf-8")
+    (tmp_path / "my_attacks.py").write_text(BLOCKS[3], encoding="utf-8")
+    arguments = ["run", "--rule", "my_rules:CappedMean", "--attack", "my_attacks:sign_flip", "--attack-param", "factor=5"]
+    arguments += ["--alpha-q", "10", "--rounds", "2", "--out", "x", "--quiet"]
+    run(ROOT / "src", "-m", "fedra", *arguments, cwd=tmp_path)
+    assert (tmp_path / "x" / "result.json").is_file()
