@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,9 +51,7 @@ def screen(
     claims = _as_claims(quantities)
     if len(vectors) != len(claims):
         raise ValueError(f"{len(vectors)} updates but {len(claims)} quantities; give one quantity for each update")
-    ids = tuple(range(len(vectors))) if client_ids is None else tuple(client_ids)
-    if len(ids) != len(vectors):
-        raise ValueError(f"{len(vectors)} updates but {len(ids)} client_ids; give one identifier for each update")
+    ids = _as_ids(client_ids, len(vectors))
 
     arrays, reasons = _read_updates(vectors)
     length, dtype = _common_form(arrays, dimension)
@@ -79,7 +77,7 @@ def _as_list(updates: Any) -> list[Any]:
     """Return the updates one by one; the container itself is the caller's, so a wrong one raises."""
     if isinstance(updates, (list, tuple)):
         return list(updates)
-    matrix = as_array(updates)
+    matrix = _as_container("updates", updates)
     if matrix.ndim == 2 or (matrix.ndim == 1 and matrix.dtype == object):
         return list(matrix)
     raise ValueError(
@@ -90,10 +88,28 @@ def _as_list(updates: Any) -> list[Any]:
 def _as_claims(quantities: Any) -> list[Any]:
     if isinstance(quantities, (list, tuple)):
         return list(quantities)
-    array = as_array(quantities)
+    array = _as_container("quantities", quantities)
     if array.ndim != 1:
         raise ValueError(f"quantities have shape {array.shape}; give n numbers")
     return list(array)
+
+
+def _as_ids(client_ids: Iterable[Any] | None, count: int) -> tuple[Any, ...]:
+    if client_ids is None:
+        return tuple(range(count))
+    if isinstance(client_ids, (str, bytes)) or not isinstance(client_ids, Iterable):
+        raise TypeError(f"client_ids={client_ids!r}; give a sequence of {count} identifiers, or None")
+    ids = tuple(client_ids)
+    if len(ids) != count:
+        raise ValueError(f"{count} updates but {len(ids)} client_ids; give one identifier for each update")
+    return ids
+
+
+def _as_container(name: str, value: Any) -> npt.NDArray[Any]:
+    try:
+        return as_array(value)
+    except Exception as error:
+        raise TypeError(f"{name} of type {type(value).__name__} cannot be read as an array: {error}") from error
 
 
 def _read_updates(vectors: list[Any]) -> tuple[list[npt.NDArray[Any] | None], list[str]]:
@@ -113,7 +129,8 @@ def _read_updates(vectors: list[Any]) -> tuple[list[npt.NDArray[Any] | None], li
 
 
 def _form_fault(array: npt.NDArray[Any]) -> str:
-    if array.dtype.newbyteorder("=") not in FLOATS:
+    # By kind first: NumPy's new-style types, such as StringDType, have no byte order to ask for.
+    if array.dtype.kind != "f" or array.dtype.newbyteorder("=") not in FLOATS:
         return f"update has dtype {_short(array.dtype)} instead of float32 or float64"
     if array.ndim != 1:
         return f"update has shape {array.shape} instead of one dimension"
@@ -138,10 +155,10 @@ def _narrowed(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]
 
 
 def _read_quantity(claim: Any) -> tuple[float, str]:
-    if isinstance(claim, (bool, np.bool_)) or not isinstance(claim, numbers.Real):
-        shown = f" {_short(repr(claim[:40]))}" if isinstance(claim, (str, bytes)) else ""
-        return math.nan, f"quantity{shown} is of type {type(claim).__name__}, not a number"
     try:
+        if isinstance(claim, (bool, np.bool_)) or not isinstance(claim, numbers.Real):
+            shown = f" {_short(repr(claim[:40]))}" if isinstance(claim, (str, bytes)) else ""
+            return math.nan, f"quantity{shown} is of type {type(claim).__name__}, not a number"
         value = float(claim)
     except Exception as error:  # as above: reading a client's number may do anything
         return math.nan, f"quantity of type {type(claim).__name__} cannot be read: {_short(error)}"
@@ -161,5 +178,8 @@ def _magnitude_fault(magnitude: float) -> str:
 
 
 def _short(text: object, limit: int = 80) -> str:
-    words = str(text)
+    try:
+        words = str(text)
+    except Exception:  # an exception that a client's object raised may refuse even this
+        words = type(text).__name__
     return words if len(words) <= limit else words[: limit - 3] + "..."

@@ -19,6 +19,8 @@ Floats = npt.NDArray[np.float64]
 _CENTRE_TILE = 1024
 # Below this mean squared difference some float32 squares fall under the smallest normal number.
 _LEAST_MEAN_SQUARE = 1e-28
+# Up to here few tiles share the rounding of float32 sums, and float64 costs little.
+_SHORT = 4096
 
 
 def pairwise_l1(updates: Any, threads: int | None = None) -> Floats:
@@ -55,12 +57,13 @@ def _pairwise(rows: Rows, *, squared: bool, threads: int | None) -> Floats:
 
 
 def _mend(upper: Floats, rows: Rows, blocks: list[tuple[int, int]], *, squared: bool, threads: int | None) -> None:
-    """Take again, in float64 throughout, the few pairs whose float32 sums over- or underflowed."""
+    """Take again, in float64 throughout, the few pairs whose float32 sums over- or underflowed, or all if short."""
     from fedra.kernels import distances_compiled as compiled
 
     first, second = np.triu_indices(len(rows), k=1)
     values = upper[first, second]
     doubtful = ~(_trusted(values, rows.dimension) if squared else np.isfinite(values))
+    doubtful |= rows.dimension <= _SHORT
     if not doubtful.any():
         return
     pairs = np.column_stack([first[doubtful], second[doubtful]])
@@ -68,9 +71,9 @@ def _mend(upper: Floats, rows: Rows, blocks: list[tuple[int, int]], *, squared: 
 
     def work(start: int, stop: int) -> Floats:
         # Pairs within column ranges, not the other way round: the range of all rows stays in cache.
-        return np.array(
-            [compiled.one_pair(rows.addresses[i], rows.addresses[j], start, stop, squared, like) for i, j in pairs]
-        )
+        sums = np.empty(len(pairs))
+        compiled.pairs_block(rows.addresses, pairs, start, stop, squared, like, sums)
+        return sums
 
     upper[pairs[:, 0], pairs[:, 1]] = sum(over_blocks(work, blocks, threads), start=np.zeros(len(pairs)))
 
@@ -97,10 +100,11 @@ def distances_to_mean(updates: Any, weights: npt.ArrayLike, threads: int | None 
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (len(rows),):
         raise ValueError(f"weights of shape {weights.shape} for {len(rows)} rows; give one number for each row")
-    squares = _squared_to_mean(rows, weights.astype(rows.dtype), threads)
-    if rows.dtype == np.float32 and not _trusted(squares, rows.dimension).all():
-        squares = _squared_to_mean(rows, weights, threads)
-    return np.sqrt(squares)
+    if rows.dtype == np.float32 and rows.dimension > _SHORT:
+        squares = _squared_to_mean(rows, weights.astype(np.float32), threads)
+        if _trusted(squares, rows.dimension).all():
+            return np.sqrt(squares)
+    return np.sqrt(_squared_to_mean(rows, weights, threads))
 
 
 def _squared_to_mean(rows: Rows, weights: npt.NDArray[Any], threads: int | None) -> Floats:

@@ -92,7 +92,7 @@ def pairwise_block(addresses: Any, start: int, stop: int, one: Any, squared: boo
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def one_pair(first: int, second: int, start: int, stop: int, squared: bool, like: Any) -> float:
+def _one_pair(first: int, second: int, start: int, stop: int, squared: bool, like: Any) -> float:
     """Return the distance of two rows over columns start..stop, each difference taken in float64."""
     x = row_part(first, start, stop, like)
     y = row_part(second, start, stop, like)
@@ -105,6 +105,13 @@ def one_pair(first: int, second: int, start: int, stop: int, squared: bool, like
         for k in range(x.shape[0]):
             total += abs(np.float64(x[k]) - np.float64(y[k]))
     return total
+
+
+@njit(nogil=True, cache=True)
+def pairs_block(addresses: Any, pairs: Any, start: int, stop: int, squared: bool, like: Any, sums: Any) -> None:
+    """Write the distance of each pair of rows over columns start..stop, each difference taken in float64."""
+    for p in range(pairs.shape[0]):
+        sums[p] = _one_pair(addresses[pairs[p, 0]], addresses[pairs[p, 1]], start, stop, squared, like)
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
@@ -126,12 +133,19 @@ def _accumulate(centre: Any, weight: Any, row: Any, origin: Any) -> None:
         centre[k] += weight * (real(row[k]) - real(origin[k]))
 
 
+# Said outright, or it would inherit its caller's: reordered to value - (origin + offset), this would lose the very
+# digits that the origin is there to keep.
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def _beside(value: Any, origin: Any, offset: Any) -> Any:
+    return (value - origin) - offset
+
+
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def _squared_to(centre: Any, row: Any, origin: Any) -> Any:
     real = centre.dtype.type
     total = real(0.0)
     for k in range(centre.shape[0]):
-        difference = (real(row[k]) - real(origin[k])) - centre[k]
+        difference = _beside(real(row[k]), real(origin[k]), centre[k])
         total += difference * difference
     return total
 

@@ -47,6 +47,7 @@ class Rule(ABC):
     name: ClassVar[str]
     family: ClassVar[Family]
     scored: ClassVar[bool] = False
+    weighted: ClassVar[bool] = True
 
     @abstractmethod
     def decide(self, cohort: Cohort) -> Decision:
@@ -94,7 +95,7 @@ class Rule(ABC):
             rule=self.name,
             update=None,
             kept=np.zeros(count, dtype=bool),
-            weights=np.zeros(count),
+            weights=np.zeros(count) if self.weighted else None,
             scores=np.full(count, np.nan) if self.scored else None,
             num_malicious=None,
             reasons=tuple(reason or "not used: this round has no update" for reason in screened.reasons),

@@ -17,6 +17,7 @@ class Median(Rule):
 
     name: ClassVar[str] = "median"
     family: ClassVar[Family] = Family.IGNORANT
+    weighted: ClassVar[bool] = False
 
     def decide(self, cohort: Cohort) -> Decision:
         """Take the middle value, or the mean of the two middle values."""
@@ -29,6 +30,7 @@ class TrimmedMean(AssumesMalicious):
 
     name: ClassVar[str] = "trimmed-mean"
     family: ClassVar[Family] = Family.IGNORANT
+    weighted: ClassVar[bool] = False
     condition: ClassVar[str] = "2m~ < n"
 
     def most_malicious(self, num_sampled: int) -> int:

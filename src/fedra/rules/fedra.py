@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fedra.cohort import Cohort, Flags, Floats, implied_text, shares
+from fedra.cohort import Cohort, Flags, Floats, quantity_text, shares
 from fedra.kernels import pairwise_l1
 from fedra.rules.base import Decision, Family, least_first
 from fedra.rules.implied import implied_quantities
 from fedra.rules.krum import nearest_sums
-from fedra.rules.malicious import AssumesMalicious, checked_count
+from fedra.rules.malicious import AssumesMalicious, checked_count, checked_switch
 from fedra.rules.mcne import VARIANCES, Variance, estimate_num_malicious, malicious_total
 from fedra.screening import screen
 
@@ -105,6 +105,7 @@ class FedRA(AssumesMalicious):
             raise ValueError(f"setting={self.setting!r}; valid: {', '.join(SETTINGS)}")
         if self.variance not in VARIANCES:
             raise ValueError(f"variance={self.variance!r}; valid: {', '.join(VARIANCES)}")
+        checked_switch("iterate", self.iterate)
         if self.iterate and self.setting == "fixed":
             raise ValueError("iterate=True repeats the estimate of m~, which setting='fixed' does not make")
 
@@ -172,6 +173,6 @@ def _reasons(scores: Floats, cut: float, quantities: Floats, implied: Floats | N
     for i, score in enumerate(scores):
         reason = "" if kept[i] else f"score {score:.4g} is past the cut {cut:.4g}"
         if reason and implied is not None and math.isfinite(implied[i]) and quantities[i] > _TELLING * implied[i]:
-            reason += f"; claims {quantities[i]:,.0f} samples and behaves like {implied_text(implied[i])}"
+            reason += f"; claims {quantity_text(quantities[i])} samples and behaves like {quantity_text(implied[i])}"
         reasons.append(reason)
     return reasons

@@ -6,10 +6,13 @@ import numpy as np
 
 from fedra.cohort import Flags, Floats
 
-_STEPS = 80
 _LEAST, _MOST = 1e-12, 1e12
+# Halves the range of log(1/q), which is 55 wide, down to the spacing of floats.
+_STEPS = 54
 
 
+# Claims and distances near the largest float may overflow to infinity, which compares as it should.
+@np.errstate(over="ignore")
 def implied_quantities(distances: Floats, quantities: Floats, kept: Flags) -> Floats | None:
     r"""Return the quantity at which each client's distances to the kept clients are what they should be.
 
@@ -21,8 +24,8 @@ def implied_quantities(distances: Floats, quantities: Floats, kept: Flags) -> Fl
     inside = np.flatnonzero(kept)
     if len(inside) < 3:
         return None
-    # Quantities relative to one another, so that nothing overflows.
-    unit = float(np.median(quantities[inside]))
+    # A middle claim as the unit; the mean of two middle ones could overflow.
+    unit = float(np.sort(quantities[inside])[len(inside) // 2])
     relative = quantities / unit
     first, second = (inside[side] for side in np.triu_indices(len(inside), k=1))
     scale = float(np.median(distances[first, second] / np.sqrt(1 / relative[first] + 1 / relative[second])))
@@ -30,11 +33,14 @@ def implied_quantities(distances: Floats, quantities: Floats, kept: Flags) -> Fl
         return None
     references = kept[np.newaxis, :] & ~np.eye(len(kept), dtype=bool)
     roots = np.sqrt(relative)
-    seen = np.where(references, distances / scale * roots, 0.0).sum(axis=1)
+    # Whoever is no reference counts as 1 on both sides, which is what a relative quantity of 0 gives in `expected`.
+    seen = np.where(references, distances / scale * roots, 1.0).sum(axis=1)
+    weights = np.where(references, relative, 0.0)
 
     def expected(inverse: Floats) -> Floats:
-        terms = np.sqrt(relative[np.newaxis, :] * inverse[:, np.newaxis] + 1)
-        totals: Floats = np.where(references, terms, 0.0).sum(axis=1)
+        terms = weights * inverse[:, np.newaxis]
+        terms += 1
+        totals: Floats = np.sqrt(terms, out=terms).sum(axis=1)
         return totals
 
     # `expected` grows with 1/q: bisection over its logarithm.

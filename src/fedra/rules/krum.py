@@ -112,6 +112,7 @@ class Bulyan(AssumesMalicious):
 
     name: ClassVar[str] = "bulyan"
     family: ClassVar[Family] = Family.IGNORANT
+    weighted: ClassVar[bool] = False
     condition: ClassVar[str] = "n >= 4m~+3"
 
     def most_malicious(self, num_sampled: int) -> int:

@@ -35,6 +35,13 @@ def checked_count(name: str, count: int, least: int) -> int:
     return int(count)
 
 
+def checked_switch(name: str, value: bool) -> bool:
+    """Return the switch, or raise where it is neither True nor False: any text, even "no", would count as on."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}={value!r}; give True or False")
+    return value
+
+
 @dataclass(frozen=True, kw_only=True)
 class AssumesMalicious(Rule):
     """A rule that assumes m~ malicious clients: ``m~ = ceil(n * malicious_ratio)``, or `num_malicious` as given.
@@ -52,6 +59,7 @@ class AssumesMalicious(Rule):
         checked_ratio(self.malicious_ratio)
         if self.num_malicious is not None:
             checked_count("num_malicious", self.num_malicious, 0)
+        checked_switch("clamp", self.clamp)
 
     @abstractmethod
     def most_malicious(self, num_sampled: int) -> int:

@@ -52,12 +52,14 @@ def estimate_num_malicious(
         raise ValueError(f"variance={variance!r}; valid: {', '.join(VARIANCES)}")
     count = len(values)
     prior = log_prior(count, malicious_ratio, num_clients)
+    if np.isneginf(prior).all():
+        return len(prior) - 1  # more are malicious than any m that a rule can stand: the nearest such m
     # In units of the largest score: squares of any finite scores stay finite.
     largest = np.abs(values).max()
     spread = float(np.std(values / largest, ddof=1)) if largest > 0 else 0.0
     if spread == 0:
         return int(np.argmax(prior))
-    values = values / (largest * spread)
+    values = values / largest / spread
     if variance == "pooled":
         return _pooled(values, prior)
     likelihoods = [prior[m] + _separate(values, m) for m in range(len(prior))]
@@ -117,6 +119,9 @@ def _pooled(values: Floats, prior: Floats) -> int:
     count = len(values)
     likelihoods = []
     for m in range(len(prior)):
+        if np.isneginf(prior[m]):
+            likelihoods.append(-math.inf)
+            continue
         squares = _squares(values[: count - m]) + _squares(values[count - m :])
         if squares == 0:
             return m

@@ -54,6 +54,7 @@ class Truncate(Rule):
 
     name: ClassVar[str] = "truncate"
     family: ClassVar[Family] = Family.ROBUST
+    weighted: ClassVar[bool] = False
 
     alpha: float = 0.1
     share: float = 0.5

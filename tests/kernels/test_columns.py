@@ -1,0 +1,119 @@
+"""Order statistics of columns, against plain sorting."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from tests import reference
+from tests.comparing import assert_near
+from tests.strategies import DTYPES, SEEDS
+
+from fedra.kernels import (
+    column_mean_around_median,
+    column_median,
+    column_trimmed_mean,
+    column_weighted_trimmed_mean,
+)
+
+COUNTS = st.integers(1, 30)
+WIDTHS = st.one_of(st.integers(1, 80), st.sampled_from([128, 1023, 1025]))
+
+
+def columns(seed, count, dimension, dtype, *, whole=False):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(-3, 4, (count, dimension)) if whole else rng.standard_normal((count, dimension))
+    return values.astype(dtype)
+
+
+@given(SEEDS, COUNTS, WIDTHS, DTYPES, st.booleans())
+def test_the_median_is_exact(seed, count, dimension, dtype, whole):
+    rows = columns(seed, count, dimension, dtype, whole=whole)
+    expected = np.median(rows.astype(np.float64), axis=0).astype(dtype)
+    np.testing.assert_array_equal(column_median(rows), expected)
+
+
+@given(SEEDS, COUNTS, WIDTHS, DTYPES, st.booleans(), st.integers(0, 14))
+def test_the_trimmed_mean(seed, count, dimension, dtype, whole, trim):
+    assume(2 * trim < count)
+    rows = columns(seed, count, dimension, dtype, whole=whole)
+    assert_near(column_trimmed_mean(rows, trim), reference.trimmed_mean(rows, trim), rows)
+
+
+@given(SEEDS, COUNTS, st.integers(1, 80), DTYPES, st.integers(1, 30))
+def test_the_mean_around_the_median(seed, count, dimension, dtype, near):
+    assume(near <= count)
+    assume(near == count or (count - near) % 2 == 0)
+    rows = columns(seed, count, dimension, dtype)
+    assert_near(column_mean_around_median(rows, near), reference.mean_around_median(rows, near), rows)
+
+
+def test_of_two_values_equally_close_to_the_median_the_smaller_counts():
+    rows = np.array([[0.0], [1.0], [2.0]])
+    assert column_mean_around_median(rows, 2).tolist() == [0.5]
+
+
+@given(SEEDS, COUNTS, st.integers(1, 80), DTYPES, st.booleans(), st.sampled_from([0.0, 0.1, 0.25, 0.49]))
+def test_the_weighted_trimmed_mean(seed, count, dimension, dtype, whole, beta):
+    rows = columns(seed, count, dimension, dtype, whole=whole)
+    weights = np.random.default_rng(seed).integers(1, 1000, count).astype(float)
+    expected = reference.weighted_trimmed_mean(rows, weights, beta)
+    assert_near(column_weighted_trimmed_mean(rows, weights, beta), expected, rows)
+
+
+@given(SEEDS, st.integers(2, 20), DTYPES)
+def test_the_weighted_trimmed_mean_does_not_depend_on_order_even_with_ties(seed, count, dtype):
+    rows = columns(seed, count, 40, dtype, whole=True)
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(1, 50, count).astype(float)
+    order = rng.permutation(count)
+    np.testing.assert_array_equal(
+        column_weighted_trimmed_mean(rows, weights, 0.1),
+        column_weighted_trimmed_mean(rows[order], weights[order], 0.1),
+    )
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 16, 17, 33, 64])
+@pytest.mark.parametrize("dimension", [1, 63, 64, 65, 16_384, 16_385, 40_000])
+def test_every_tile_is_written(count, dimension):
+    rows = np.random.default_rng(count).permuted(
+        np.tile(np.arange(count, dtype=np.float32)[:, np.newaxis], (1, dimension)), axis=0
+    )
+    expected = np.full(dimension, (count - 1) / 2, dtype=np.float32)
+    np.testing.assert_array_equal(column_median(rows), expected)
+    np.testing.assert_allclose(column_mean_around_median(rows, count), expected, rtol=1e-6)
+    np.testing.assert_allclose(column_weighted_trimmed_mean(rows, np.ones(count), 0.1), expected, rtol=1e-6)
+
+
+def test_no_columns():
+    rows = np.empty((5, 0), dtype=np.float32)
+    for found in (
+        column_median(rows),
+        column_trimmed_mean(rows, 1),
+        column_mean_around_median(rows, 3),
+        column_weighted_trimmed_mean(rows, np.ones(5), 0.1),
+    ):
+        assert found.shape == (0,)
+        assert found.dtype == np.float32
+
+
+def test_huge_and_tiny_weights_together():
+    rows = np.array([[0.0], [1.0], [2.0], [3.0]])
+    assert column_weighted_trimmed_mean(rows, [1.0, 1.7e308, 1.7e308, 1.0], 0.1)[0] == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda rows: column_trimmed_mean(rows, 2), "trim=2 leaves none of 4 values"),
+        (lambda rows: column_trimmed_mean(rows, -1), "trim=-1"),
+        (lambda rows: column_mean_around_median(rows, 0), "near=0 is not between 1 and the 4 values"),
+        (lambda rows: column_mean_around_median(rows, 5), "near=5"),
+        (lambda rows: column_weighted_trimmed_mean(rows, [1.0] * 3, 0.1), r"weights of shape \(3,\) for 4 rows"),
+        (lambda rows: column_weighted_trimmed_mean(rows, [1.0, 1.0, 1.0, 0.0], 0.1), "give one positive number"),
+        (lambda rows: column_weighted_trimmed_mean(rows, [1.0] * 4, 0.5), "beta=0.5"),
+        (lambda rows: column_median([]), "leaves none of 0 values"),
+    ],
+)
+def test_mistakes_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(np.eye(4))
