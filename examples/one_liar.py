@@ -23,16 +23,16 @@ def a_round(dimension: int = 20_000) -> tuple[np.ndarray, np.ndarray, np.ndarray
 def main() -> None:
     truth, updates, quantities = a_round()
     print(f"Twelve clients. Client {LIAR} sends the opposite of what the others learned and claims 9,000 samples.\n")
-    print(f"{'rule':<14}{'family':<20}{'error':>7}  {'the liar':<17}what it did")
-    print("-" * 92)
+    print(f"{'rule':<14}{'family':<20}{'error':>7}  {'the liar':<20}outcome")
+    print("-" * 71)
     for name, rule in fedra.RULES.items():
         verdict = rule()(updates, quantities)
         error = np.linalg.norm(verdict.update - truth) / np.linalg.norm(truth)
-        if verdict.weights is None:
-            part = "left out" if not verdict.kept[LIAR] else "one vote in twelve"
+        if not verdict.kept[LIAR]:
+            part = "left out"
         else:
-            part = "left out" if not verdict.kept[LIAR] else f"{verdict.weights[LIAR]:.1%} of the vote"
-        print(f"{name:<14}{rule.family:<20}{error:>7.2f}  {part:<19}{'captured' if error > 1 else ''}")
+            part = "takes part" if verdict.weights is None else f"{verdict.weights[LIAR]:.1%} of the vote"
+        print(f"{name:<14}{rule.family:<20}{error:>7.2f}  {part:<20}{'captured' if error > 1 else ''}")
     print("\nerror: distance of the aggregate from the honest direction, in lengths of that direction.\n")
     print(fedra.FedRA(malicious_ratio=0.1)(updates, quantities))
 

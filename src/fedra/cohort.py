@@ -61,6 +61,7 @@ class Verdict:
         cut: the largest score that was kept; None for rules without scores.
         client_ids: n identifiers, as given.
         quantities: (n,) claimed quantities, NaN where the claim was not a usable number.
+        usable: (n,) whether the client passed screening.
     """
 
     rule: str
@@ -75,6 +76,7 @@ class Verdict:
     cut: float | None
     client_ids: tuple[Any, ...]
     quantities: Floats
+    usable: Flags
 
     def __len__(self) -> int:
         return len(self.kept)
@@ -100,8 +102,7 @@ class Verdict:
 
         def rank(i: int) -> tuple[int, float, int]:
             score = _number(self.scores, i)
-            group = 2 if self.kept[i] else 0 if score is None else 1
-            return (group, -(score or 0.0), i)
+            return (int(self.usable[i]) + int(self.kept[i]), -(score or 0.0), i)
 
         return sorted(range(len(self)), key=rank)
 
@@ -111,14 +112,14 @@ class Verdict:
         shown = order if limit is None else order[:limit]
         columns: list[tuple[str, Sequence[str]]] = [
             ("client", [str(self.client_ids[i]) for i in shown]),
-            ("claims", [_text(_number(self.quantities, i)) for i in shown]),
+            ("claims", [number_text(_number(self.quantities, i)) for i in shown]),
         ]
         if self.implied_quantities is not None:
-            columns.append(("behaves like", [_implied_text(self.implied_quantities[i]) for i in shown]))
+            columns.append(("behaves like", [implied_text(self.implied_quantities[i]) for i in shown]))
         if self.scores is not None:
-            columns.append(("score", [_text(_number(self.scores, i)) for i in shown]))
+            columns.append(("score", [number_text(_number(self.scores, i)) for i in shown]))
         if self.weights is not None:
-            columns.append(("weight", [_text(_number(self.weights, i)) for i in shown]))
+            columns.append(("weight", [number_text(_number(self.weights, i)) for i in shown]))
         columns.append(("kept", ["yes" if self.kept[i] else "no" for i in shown]))
         columns.append(("why", [self.reasons[i] for i in shown]))
         lines = _aligned(columns)
@@ -131,7 +132,7 @@ class Verdict:
         if self.num_malicious is not None:
             parts.append(f"m~ = {self.num_malicious}")
         if self.cut is not None:
-            parts.append(f"cut at score {_text(self.cut)}")
+            parts.append(f"cut at score {number_text(self.cut)}")
         if self.note:
             parts.append(f"no update: {self.note}")
         return ", ".join(parts)
@@ -140,13 +141,22 @@ class Verdict:
         return self.table(limit=20)
 
 
-def quantity_text(quantity: float) -> str:
-    """Say a quantity in words that fit behind "claims" or "behaves like", however large it is."""
-    return "any large number" if np.isinf(quantity) else _text(float(quantity))
+def number_text(value: float | None) -> str:
+    """Say a number as a person would write it."""
+    if value is None:
+        return "-"
+    if value != 0 and not 1e-3 <= abs(value) < 1e9:
+        return f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def _implied_text(quantity: float) -> str:
-    return "-" if np.isnan(quantity) else "large" if np.isinf(quantity) else _text(float(quantity))
+def implied_text(quantity: float) -> str:
+    """Say an implied quantity, which is an estimate, with the digits it deserves."""
+    if np.isnan(quantity):
+        return "-"
+    if np.isinf(quantity):
+        return "any number"
+    return f"{quantity:.1f}" if quantity < 10 else number_text(round(quantity))
 
 
 def _number(values: Floats | None, i: int) -> float | None:
@@ -157,14 +167,6 @@ def _number(values: Floats | None, i: int) -> float | None:
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _text(value: float | None) -> str:
-    if value is None:
-        return "-"
-    if value != 0 and not 1e-3 <= abs(value) < 1e9:
-        return f"{value:.3g}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _aligned(columns: list[tuple[str, Sequence[str]]]) -> list[str]:

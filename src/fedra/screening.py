@@ -182,4 +182,5 @@ def _short(text: object, limit: int = 80) -> str:
         words = str(text)
     except Exception:  # an exception that a client's object raised may refuse even this
         words = type(text).__name__
+    words = "".join(letter if letter.isprintable() else " " for letter in words[: limit + 1])
     return words if len(words) <= limit else words[: limit - 3] + "..."

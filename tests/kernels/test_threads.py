@@ -99,7 +99,8 @@ def test_kernels_work_without_the_interpreter_lock(kernel, monkeypatch):
 
 
 def test_pairs_taken_again_are_taken_without_the_lock(monkeypatch):
-    rows = np.random.default_rng(0).standard_normal((40, 4000), dtype=np.float32)
+    rows = np.random.default_rng(0).standard_normal((40, 8000), dtype=np.float32)
+    rows *= np.float32(1e37)  # float32 sums over a tile overflow
     kernels.pairwise_l1(rows, 1)
     noted = watch(monkeypatch, distances_compiled, "pairs_block")
     kernels.pairwise_l1(rows, 1)

@@ -39,31 +39,32 @@ def _pairwise(rows: Rows, *, squared: bool, threads: int | None) -> Floats:
     count = len(rows)
     padded = -(-count // 3) * 3
     blocks = column_blocks(rows.dimension, compiled.TILE)
-    one = rows.dtype.type(1.0)
+    arithmetic = np.dtype(np.float64) if rows.dimension <= _SHORT else rows.dtype
+    one = arithmetic.type(1.0)
+    like = np.empty(0, dtype=rows.dtype)
 
     def work(start: int, stop: int) -> Floats:
         sums = np.zeros((padded, padded))
-        tile = np.zeros((padded, compiled.TILE), dtype=rows.dtype)
-        compiled.pairwise_block(rows.addresses, start, stop, one, squared, tile, sums)
+        tile = np.zeros((padded, compiled.TILE), dtype=arithmetic)
+        compiled.pairwise_block(rows.addresses, start, stop, one, squared, like, tile, sums)
         return sums
 
     total = np.zeros((padded, padded))
     for partial in over_blocks(work, blocks, threads):
         total += partial
     upper = np.triu(total[:count, :count], k=1)
-    if rows.dtype == np.float32:
+    if arithmetic == np.float32:
         _mend(upper, rows, blocks, squared=squared, threads=threads)
     return upper + upper.T
 
 
 def _mend(upper: Floats, rows: Rows, blocks: list[tuple[int, int]], *, squared: bool, threads: int | None) -> None:
-    """Take again, in float64 throughout, the few pairs whose float32 sums over- or underflowed, or all if short."""
+    """Take again, in float64 throughout, the few pairs whose float32 sums over- or underflowed."""
     from fedra.kernels import distances_compiled as compiled
 
     first, second = np.triu_indices(len(rows), k=1)
     values = upper[first, second]
     doubtful = ~(_trusted(values, rows.dimension) if squared else np.isfinite(values))
-    doubtful |= rows.dimension <= _SHORT
     if not doubtful.any():
         return
     pairs = np.column_stack([first[doubtful], second[doubtful]])

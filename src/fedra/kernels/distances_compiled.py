@@ -70,14 +70,16 @@ def _squared_3x3(tile: Any, i: int, j: int, one: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def pairwise_block(addresses: Any, start: int, stop: int, one: Any, squared: bool, tile: Any, sums: Any) -> None:
-    """Add the distances over columns start..stop to the upper triangle of `sums`."""
+def pairwise_block(
+    addresses: Any, start: int, stop: int, one: Any, squared: bool, like: Any, tile: Any, sums: Any
+) -> None:
+    """Add the distances over columns start..stop to the upper triangle of `sums`, in the arithmetic of `tile`."""
     count = addresses.shape[0]
     width = tile.shape[1]
     for first in range(start, stop, width):
         used = min(width, stop - first)
         for i in range(count):
-            row = row_part(addresses[i], first, first + used, tile)
+            row = row_part(addresses[i], first, first + used, like)
             target = tile[i]
             for k in range(used):
                 target[k] = row[k]

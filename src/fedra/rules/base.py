@@ -104,6 +104,7 @@ class Rule(ABC):
             cut=None,
             client_ids=screened.client_ids,
             quantities=screened.quantities,
+            usable=screened.usable,
         )
 
     def _verdict(self, screened: Screened, decision: Decision) -> Verdict:
@@ -131,6 +132,7 @@ class Rule(ABC):
             cut=decision.cut,
             client_ids=screened.client_ids,
             quantities=screened.quantities,
+            usable=screened.usable,
         )
 
 

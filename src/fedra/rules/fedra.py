@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fedra.cohort import Cohort, Flags, Floats, quantity_text, shares
+from fedra.cohort import Cohort, Flags, Floats, implied_text, number_text, shares
 from fedra.kernels import pairwise_l1
 from fedra.rules.base import Decision, Family, least_first
 from fedra.rules.implied import implied_quantities
@@ -171,8 +171,8 @@ class FedRA(AssumesMalicious):
 def _reasons(scores: Floats, cut: float, quantities: Floats, implied: Floats | None, kept: Flags) -> list[str]:
     reasons = []
     for i, score in enumerate(scores):
-        reason = "" if kept[i] else f"score {score:.4g} is past the cut {cut:.4g}"
+        reason = "" if kept[i] else f"score {number_text(score)} is past the cut {number_text(cut)}"
         if reason and implied is not None and math.isfinite(implied[i]) and quantities[i] > _TELLING * implied[i]:
-            reason += f"; claims {quantity_text(quantities[i])} samples and behaves like {quantity_text(implied[i])}"
+            reason += f"; claims {number_text(quantities[i])} samples and behaves like {implied_text(implied[i])}"
         reasons.append(reason)
     return reasons
