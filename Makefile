@@ -8,7 +8,7 @@ export FLWR_DISABLE_UPDATE_CHECK = 1
 export RAY_USAGE_STATS_ENABLED = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-deploy check format bench bench-simulation bench-flower clean
+.PHONY: help install demo test test-deploy check format bench bench-simulation bench-accuracy bench-flower clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -46,5 +46,14 @@ bench: $(STAMP) ## Compare kernels and rules with peers; writes benchmarks/resul
 	$(BIN)/python -m pip install --quiet --no-deps byzfl==0.0.11
 	$(BIN)/python benchmarks/kernels.py
 
+bench-simulation: $(STAMP) ## Compare the simulation with its peers
+	$(BIN)/python benchmarks/simulation/peers.py
+
+bench-accuracy: $(STAMP) ## MNIST under attack, three seeds; needs FEDRA_DATA
+	$(BIN)/python benchmarks/simulation/accuracy.py
+
+bench-flower: $(STAMP) ## Compare the Flower strategies with Flower's own
+	$(BIN)/python benchmarks/flower.py
+
 clean: ## Remove what was built
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-bench build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from fedra.kernels.pointers import row_part
+from fedra.kernels.wide import prefer_wide_vectors
 
 TILE = 1024
 
@@ -24,6 +25,7 @@ _FAST = {"reassoc", "contract", "nsz"}
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def _absolute_3x3(tile: Any, i: int, j: int, one: Any) -> Any:
+    prefer_wide_vectors()
     # Multiplying by `one` (1.0, unknown to the compiler) makes each addition an fma, which runs on ports that the
     # subtraction and the absolute value leave idle.
     x0, x1, x2 = tile[i], tile[i + 1], tile[i + 2]
@@ -47,6 +49,7 @@ def _absolute_3x3(tile: Any, i: int, j: int, one: Any) -> Any:
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def _squared_3x3(tile: Any, i: int, j: int, one: Any) -> Any:
+    prefer_wide_vectors()
     x0, x1, x2 = tile[i], tile[i + 1], tile[i + 2]
     y0, y1, y2 = tile[j], tile[j + 1], tile[j + 2]
     zero = one - one
@@ -74,6 +77,7 @@ def pairwise_block(
     addresses: Any, start: int, stop: int, one: Any, squared: bool, like: Any, tile: Any, sums: Any
 ) -> None:
     """Add the distances over columns start..stop to the upper triangle of `sums`, in the arithmetic of `tile`."""
+    prefer_wide_vectors()  # here too, because what is compiled into it takes its preference
     count = addresses.shape[0]
     width = tile.shape[1]
     for first in range(start, stop, width):
