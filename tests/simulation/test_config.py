@@ -18,7 +18,7 @@ from fedra.simulation import SimulationConfig, read_toml, to_toml
         ({"dataset": 3}, "dataset=3; give a text"),
         ({"partition": "noniid"}, r"unknown partition 'noniid'; did you mean 'non-iid'\?"),
         ({"setting": "fixd"}, r"unknown setting 'fixd'; did you mean 'fixed'\?"),
-        ({"model": "cnn23"}, r"unknown model 'cnn23'; did you mean 'cnn28'\?.*or module:function"),
+        ({"model": "logistics"}, r"unknown model 'logistics'; did you mean 'logistic'\?.*or module:function"),
         ({"rule": "fedrra"}, r"unknown rule 'fedrra'; did you mean 'fedra'\?"),
         ({"rule_params": {"gama": 0.1}}, r"rule 'fedra' has no parameter 'gama'; did you mean 'gamma'\?"),
         ({"rule_params": {"gamma": 0.6}}, "gamma=0.6"),

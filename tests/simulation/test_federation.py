@@ -5,11 +5,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+from tests.reference import attacks as reference
 
 from fedra.data import Dataset, load_dataset
 from fedra.simulation import SimulationConfig
 from fedra.simulation.federation import Federation, make_federation
-from tests.reference import attacks as reference
 
 ROUNDS = 400
 

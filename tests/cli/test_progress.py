@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import io
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from fedra.cli import progress
+
+
+def outcome(number: int, accuracy: float | None = None) -> Any:
+    return SimpleNamespace(round=number, caught=4, missed=1, accuracy=accuracy)
+
+
+def lines_of(monkeypatch: pytest.MonkeyPatch, *, width: int, terminal: bool, label: str, total: int = 2) -> list[str]:
+    """Return all that is shown in a run of so many rounds."""
+    text = io.StringIO()
+    console = Console(file=text, width=width, force_terminal=terminal, color_system=None, legacy_windows=False)
+    monkeypatch.setattr(progress, "errors", console)
+    monkeypatch.setattr(progress, "is_terminal", lambda: terminal)
+    with progress.shown(label, total) as step:
+        assert step is not None
+        for number in range(total):
+            step(outcome(number, accuracy=94.71 if number == total - 1 else None))
+    return [line for line in text.getvalue().replace("\r", "\n").splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+@pytest.mark.parametrize("label", ["fedra / lie", "multi-krum / label-flip"])
+def test_the_bar_fits_its_terminal_and_shows_every_figure(
+    monkeypatch: pytest.MonkeyPatch, width: int, label: str
+) -> None:
+    lines = lines_of(monkeypatch, width=width, terminal=True, label=label, total=1500)
+    shown = re.sub(r"\x1b\[[?\d]*\w", "", next(line for line in reversed(lines) if "left" in line))
+    assert len(shown) <= width
+    for figure in ("1500/1500", "acc 94.7", "caught 6000", "missed 1500", "/s", "left"):
+        assert figure in shown, shown
+    assert shown.count("…") <= 1
+    if width >= 100:
+        assert label in shown
+
+
+def test_lines_come_at_the_end_and_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 0.0
+
+    def tick() -> float:
+        nonlocal clock
+        clock += 0.25
+        return clock
+
+    monkeypatch.setattr(progress.time, "perf_counter", tick)
+    lines = lines_of(monkeypatch, width=80, terminal=False, label="fedra / [odd]", total=100)
+    assert 3 < len(lines) < 50
+    assert lines[0].startswith("fedra / [odd]: round ")
+    assert "accuracy -  caught" in lines[0]
+    assert lines[-1].startswith("fedra / [odd]: round 100/100  accuracy 94.7  caught 400  missed 100  ")
+    assert lines[-1].endswith("rounds/s  0 s left")
+
+
+def test_quiet_has_nothing_to_call() -> None:
+    with progress.shown("x", 3, quiet=True) as step:
+        assert step is None
