@@ -61,7 +61,9 @@ def main() -> None:
         recalls = [run["filtering_recall"] for run in runs if run["filtering_recall"] is not None]
         name = "FedAdam" if rule == "fedavg" else "FedRA"
         recall = f"{statistics.mean(recalls):.3f}" if recalls else "-"
-        rows.append((name, attack, *(f"{value:.2f}" for value in accuracies), f"{statistics.mean(accuracies):.2f}", recall))
+        rows.append(
+            (name, attack, *(f"{value:.2f}" for value in accuracies), f"{statistics.mean(accuracies):.2f}", recall)
+        )
     described = machine("fedra", "numpy", "numba", "torch")
     markdown = (
         f"{table(rows)}\n\nMNIST, IID, fixed ratio, {arguments.rounds} rounds, lr 1e-3, quantities capped at 512; test "

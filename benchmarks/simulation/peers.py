@@ -237,9 +237,9 @@ def main() -> None:
     rows += [(one["measure"], one["shown"], one["must"], one["aim"]) for one in measures]
     markdown = (
         f"{table(rows)}\n\n{data} cut into {bench.exported['num_clients']:,} clients with log-normal quantities, "
-        f"nobody capped, 50 sampled a round, one full-batch gradient each; the same clients in the same rounds for all. One "
-        f"process and one thread unless said; medians of {arguments.repetitions} runs in random order, Flower once. "
-        f"Shares are of processor time. {machine_line(described)}."
+        f"nobody capped, 50 sampled a round, one full-batch gradient each; all run the same clients in the same "
+        f"rounds. One process and one thread unless said; medians of {arguments.repetitions} runs in random order, "
+        f"Flower once. Shares are of processor time. {machine_line(described)}."
     )
     print("\n" + markdown)
     if not arguments.only:

@@ -28,6 +28,7 @@ from fedra.simulation.federation import make_federation
 
 MODELS: dict[str, dict[str, Any]] = {"80k": {}, "580k": {"channels": (32, 64), "hidden": 512}}
 LARGE_CLIENT = 7000
+MEMORY_ROUNDS = 12
 
 
 def make_config(**changes: Any) -> SimulationConfig:
@@ -99,7 +100,7 @@ def timed(data_dir: str | None, rounds: int, rule: str, model: str) -> dict[str,
 
 
 def memory(data_dir: str | None) -> dict[str, Any]:
-    """Run FedRA under attack with full quantities up to a round with the largest client; return the peak memory."""
+    """Run FedRA under attack with full quantities, in one round the largest client; return the peak memory."""
     dataset = make_dataset(data_dir)
     for seed in itertools.count():
         attacked = {"rule": "fedra", "attack": "lie", "alpha_q": 10, "seed": seed}
@@ -107,10 +108,10 @@ def memory(data_dir: str | None) -> dict[str, Any]:
         large = np.flatnonzero(federation.partition.quantities >= LARGE_CLIENT)
         if not len(large):
             raise ValueError(f"no client of the partition holds {LARGE_CLIENT} samples or more")
-        meets = [number for number in range(10) if np.isin(large, federation.sample(number)).any()]
-        if meets and not federation.malicious[large].any():
+        met = any(np.isin(large, federation.sample(number)).any() for number in range(MEMORY_ROUNDS))
+        if met and not federation.malicious[large].any():
             break
-    config = make_config(**attacked, rounds=meets[0] + 2, checkpoint_every=5)
+    config = make_config(**attacked, rounds=MEMORY_ROUNDS, checkpoint_every=5)
     with tempfile.TemporaryDirectory() as folder:
         result = simulate(config, out=Path(folder) / "run", dataset=dataset)
     return {
