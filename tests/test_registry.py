@@ -95,3 +95,12 @@ def test_a_rule_that_decides_nothing_is_told_so():
 
     with pytest.raises(TypeError, match=r"Silent\.decide gave neither weights nor an update"):
         Silent()(np.eye(2), [1, 1])
+
+
+def test_an_unfinished_own_rule_is_told(tmp_path, monkeypatch):
+    (tmp_path / "unfinished_rules.py").write_text(
+        "import fedra\nclass Bare(fedra.Rule):\n    def decide(self, cohort):\n        return fedra.Decision()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match="is unfinished: make it a @dataclass"):
+        fedra.make_rule("unfinished_rules:Bare")

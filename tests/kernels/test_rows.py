@@ -90,3 +90,13 @@ def test_the_median_of_mapped_rows_takes_little_beside_its_result(tmp_path):
 def test_what_are_no_rows_is_named(rows, message):
     with pytest.raises(ValueError, match=message):
         as_rows(rows)
+
+
+def test_rows_give_their_vectors_and_a_matrix_of_them():
+    vectors = [np.arange(4.0) + i for i in range(3)]
+    rows = as_rows(vectors).take(np.array([2, 0]))
+    assert all(np.shares_memory(row, source) for row, source in zip(rows, (vectors[2], vectors[0]), strict=True))
+    np.testing.assert_array_equal(np.asarray(rows), [vectors[2], vectors[0]])
+    assert np.asarray(rows, dtype=np.float32).dtype == np.float32
+    with pytest.raises(ValueError, match="is a copy"):
+        np.array(rows, copy=False)

@@ -1,4 +1,7 @@
-"""The command line: one file for each command."""
+"""The command line: one file for each command.
+
+Commands import the simulation, and torch with it, when they run: `fedra rules` and `--help` answer at once.
+"""
 
 from __future__ import annotations
 

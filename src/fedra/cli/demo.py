@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -12,7 +12,9 @@ from rich.table import Table
 from fedra.cli.console import console, mistakes_told, show
 from fedra.cli.progress import shown
 from fedra.data import load_dataset
-from fedra.simulation import SimulationConfig, SimulationResult, simulate
+
+if TYPE_CHECKING:
+    from fedra.simulation import SimulationResult
 
 _RULES = {"FedAdam": "fedavg", "multi-krum": "multi-krum", "RFA": "rfa", "FedRA": "fedra"}
 _ATTACKS = ("none", "lie", "optimize")
@@ -30,6 +32,8 @@ def demo(
         "malicious.\nMalicious clients send a poisoned update [bold]and[/] claim far more data than they have "
         "(alpha_q = 10).\n"
     )
+    from fedra.simulation import SimulationConfig, simulate
+
     dataset = load_dataset("digits")
     results: dict[tuple[str, str], SimulationResult] = {}
     with mistakes_told():

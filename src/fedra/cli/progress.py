@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
 from fedra.cli.console import errors, is_terminal
-from fedra.simulation import Progress as Callback
-from fedra.simulation.rounds import RoundOutcome
+
+if TYPE_CHECKING:
+    from fedra.simulation import Progress as Callback
+    from fedra.simulation import RoundOutcome
 
 _SECONDS_BETWEEN_LINES = 5.0
 # The widest that everything but label and bar gets, so that a line fits into a terminal of 80 columns.

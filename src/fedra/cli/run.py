@@ -8,15 +8,16 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from fedra.cli.console import console, errors, mistakes_told, show
 from fedra.cli.progress import shown
-from fedra.simulation import RunFolder, SimulationConfig, SimulationResult, read_toml, resume, simulate
-from fedra.simulation.folder import CONFIG
+
+if TYPE_CHECKING:
+    from fedra.simulation import SimulationConfig, SimulationResult
 
 _TABLES = ("rule_params", "attack_params", "optimizer_params", "model_params", "dataset_params")
 
@@ -68,6 +69,9 @@ def run(
         for key, value in locals().items()
         if value is not None and key not in ("config", "resume_", "out", "quiet", "as_json")
     }
+    from fedra.simulation import RunFolder, read_toml, resume, simulate
+    from fedra.simulation.folder import CONFIG
+
     with mistakes_told():
         if resume_ is not None:
             if given or config is not None or out is not None:
@@ -111,6 +115,8 @@ def _terminated_as_interrupted() -> Iterator[None]:
 
 
 def _settings(values: dict[str, Any], given: dict[str, Any]) -> SimulationConfig:
+    from fedra.simulation import SimulationConfig
+
     for table in _TABLES:
         flags = given.pop(table.removesuffix("s"), None)
         if flags:

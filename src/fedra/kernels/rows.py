@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,11 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 class Rows:
     """n vectors of one length and one float type, and where they lie in memory.
 
-    `holders` keeps the arrays alive for as long as their `addresses` are used.
+    `holders` are the vectors themselves, one for each of the `addresses`; they keep the memory alive. Iterating gives
+    them, ``np.asarray(rows)`` an (n, d) copy.
     """
 
-    holders: tuple[Any, ...]
+    holders: tuple[npt.NDArray[Any], ...]
     addresses: npt.NDArray[np.uintp]
     dimension: int
     dtype: np.dtype[Any]
@@ -27,9 +28,22 @@ class Rows:
     def __len__(self) -> int:
         return len(self.addresses)
 
+    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        return iter(self.holders)
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Stack the rows, for those who want a matrix; the kernels do not."""
+        if copy is False:
+            raise ValueError("rows lie apart in memory; a matrix of them is a copy")
+        stacked = np.empty((len(self), self.dimension), dtype=self.dtype if dtype is None else dtype)
+        for target, row in zip(stacked, self.holders, strict=True):
+            target[:] = row
+        return stacked
+
     def take(self, positions: npt.NDArray[np.intp]) -> Rows:
         """Return the rows at these positions, still in place."""
-        return Rows(self.holders, self.addresses[positions], self.dimension, self.dtype)
+        holders = tuple(self.holders[position] for position in positions)
+        return Rows(holders, self.addresses[positions], self.dimension, self.dtype)
 
 
 def as_array(value: Any) -> npt.NDArray[Any]:

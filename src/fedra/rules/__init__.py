@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from fedra.names import import_own, nearest
@@ -64,6 +64,10 @@ def rule_class(name: str) -> type[Rule]:
     found = import_own(name, "rule")
     if not (isinstance(found, type) and issubclass(found, Rule)):
         raise ValueError(f"{name!r} is not a subclass of fedra.Rule; give module:Class of one")
+    if not (is_dataclass(found) and hasattr(found, "name") and hasattr(found, "family")):
+        raise ValueError(
+            f"rule {name!r} is unfinished: make it a @dataclass(frozen=True, kw_only=True) with a `name` and a `family`"
+        )
     return found
 
 
