@@ -20,7 +20,7 @@ RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parent.parent / "README.md"
 
 # Every library on one thread, unless a contestant is given more on purpose. Before NumPy is imported.
-ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
 
 def machine(*packages: str) -> dict[str, Any]:

@@ -282,9 +282,8 @@ def main() -> None:
         return
     measures = [*speed(arguments.repetitions), share_of_roof(arguments.repetitions), *accuracy(), *memory()]
     described = machine("fedra", "numpy", "numba", "scipy", "torch", "byzfl")
-    rows = [("measure", "fedra", "must", "aim")]
-    for measure in measures:
-        rows.append((measure["measure"], measure["shown"], measure["must"], measure["aim"]))
+    shown = ("measure", "shown", "must", "aim")
+    rows = [("measure", "fedra", "must", "aim"), *(tuple(measure[key] for key in shown) for measure in measures)]
     markdown = (
         f"{table(rows)}\n\nn = {CLIENTS} clients, d = 1e6, float32, one thread unless said; medians of "
         f"{arguments.repetitions} runs in random order; whole rules include screening. {machine_line(described)}."

@@ -17,6 +17,7 @@ import itertools
 import json
 import math
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,10 +94,10 @@ class Round:
         loss = F.cross_entropy(self.model(inputs), self.labels[start:stop])
         return torch.autograd.grad(loss, trainable_parameters(self.model))
 
-    def errors(self) -> list[float]:
+    def errors(self, compute: Callable[[], Tensor]) -> list[float]:
         """Return each client's relative error against float64 autograd, without dropout."""
         self.model.eval()
-        found = self.cohort().double()
+        found = compute().double()
         exact = copy.deepcopy(self.model).double()
         inputs = self.inputs.double() if self.inputs.is_floating_point() else self.inputs
         errors = []
@@ -142,12 +143,18 @@ def over_rounds(repetitions: int, rounds: int) -> dict[str, Any]:
 
 
 def accuracy() -> dict[str, Any]:
-    """Leave out one client in a hundred: a near-tie in max pooling falls either way in any float32 computation."""
+    """Leave out one client in a hundred: a near-tie in max pooling falls either way in any float32 computation.
+
+    The worst of all is told beside that of plain float32 autograd, client by client, on the same rounds.
+    """
     rounds = [Round.draw(name, draw_sizes(seed, 300, 400), seed) for name in SHAPES for seed in range(3)]
-    errors = sorted(error for one in rounds for error in one.errors())
+    errors = sorted(error for one in rounds for error in one.errors(one.cohort))
+    plain = max(error for one in rounds for error in one.errors(one.loop))
     error = errors[len(errors) * 99 // 100 - 1]
-    median = statistics.median(errors)
-    what = f"relative error against float64 autograd, worst of 99% of {len(errors)} clients (median {median:.0e})"
+    what = (
+        f"relative error against float64 autograd, worst of 99% of {len(errors)} clients (of all {errors[-1]:.0e}; "
+        f"plain float32 autograd {plain:.0e})"
+    )
     return measure(what, error, f"{error:.0e}", "1e-5", "", error <= 1e-5)
 
 
