@@ -9,6 +9,7 @@ import typer
 
 from fedra.cli.data import data_app
 from fedra.cli.demo import demo
+from fedra.cli.grid import grid
 from fedra.cli.listing import attacks, rules
 from fedra.cli.run import run
 
@@ -21,6 +22,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(run)
+app.command()(grid)
 app.command()(demo)
 app.command()(rules)
 app.command()(attacks)

@@ -88,14 +88,21 @@ def _run(
     threads = torch.get_num_threads()
     started = time.perf_counter()
     outcomes: list[RoundOutcome] = []
+    parts: dict[str, list[pd.DataFrame]] = {"rounds": [], "clients": []}
 
     def save() -> None:
+        """Turn outcomes, each of which holds a whole update, into records; into the folder where there is one."""
         # An interrupt may fall between a round's outcome and the state after it: the state says what is done.
         done = [outcome for outcome in outcomes if outcome.round < state.round]
-        if folder is not None and done:
-            frames = {"rounds": round_frame(done), "clients": client_frame(done)}
+        if not done:
+            return
+        frames = {"rounds": round_frame(done), "clients": client_frame(done)}
+        if folder is not None:
             folder.save(state, before + time.perf_counter() - started, frames)
-            outcomes.clear()
+        else:
+            for name, frame in frames.items():
+                parts[name].append(frame)
+        outcomes.clear()
 
     torch.set_num_threads(config.threads)
     try:
@@ -112,7 +119,7 @@ def _run(
             save()
         seconds = before + time.perf_counter() - started
         if folder is None:
-            rounds, clients = round_frame(outcomes), client_frame(outcomes)
+            rounds, clients = (pd.concat(parts[name], ignore_index=True) for name in ("rounds", "clients"))
         else:
             rounds, clients = folder.frame("rounds"), folder.frame("clients")
         result = _result(config, simulation, state, rounds, seconds)
