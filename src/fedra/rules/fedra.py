@@ -83,6 +83,8 @@ class FedRA(AssumesMalicious):
         setting: "dynamic" estimates how many to drop in each round, "fixed" drops m~+1.
         variance: MCNE's variances, "separate" as in the paper, or "pooled".
         iterate: score again with MCNE's estimate until it no longer changes, five times at most.
+        drop_ties: leave out clients whose score equals that of one left out, instead of keeping the first of them.
+            Ours, not the paper's: colluders who send the same update and claim tie, and a cut among them lets one in.
     """
 
     name: ClassVar[str] = "fedra"
@@ -95,6 +97,7 @@ class FedRA(AssumesMalicious):
     setting: Setting = "dynamic"
     variance: Variance = "separate"
     iterate: bool = False
+    drop_ties: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,6 +109,7 @@ class FedRA(AssumesMalicious):
         if self.variance not in VARIANCES:
             raise ValueError(f"variance={self.variance!r}; valid: {', '.join(VARIANCES)}")
         checked_switch("iterate", self.iterate)
+        checked_switch("drop_ties", self.drop_ties)
         if self.iterate and self.setting == "fixed":
             raise ValueError("iterate=True repeats the estimate of m~, which setting='fixed' does not make")
 
@@ -133,6 +137,8 @@ class FedRA(AssumesMalicious):
         order = least_first(scores)
         kept = np.zeros(len(cohort), dtype=bool)
         kept[order[: len(cohort) - dropped]] = True
+        if self.drop_ties and dropped and scores[order[-dropped]] > scores[order[0]]:
+            kept &= scores < scores[order[-dropped]]
         weights = np.zeros(len(cohort))
         weights[kept] = shares(cohort.quantities[kept])
         cut = float(scores[kept].max())
