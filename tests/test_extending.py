@@ -41,14 +41,14 @@ def run(package: Path, *arguments: str, cwd: Path) -> str:
 
 
 def test_one_file_and_one_line_make_a_rule(package: Path, tmp_path: Path) -> None:
-    code = """
+    code = f"""
 import fedra, numpy as np
-assert "/src/fedra/" in fedra.__file__ and fedra.__file__.startswith({source!r})
+assert "/src/fedra/" in fedra.__file__ and fedra.__file__.startswith({str(package)!r})
 updates = np.array([[0.0], [0.0], [1.0]])
 verdict = fedra.make_rule("capped-mean", cap=50)(updates, [50, 50, 1e9])
 assert verdict.rule == "capped-mean" and "capped-mean" in fedra.RULES
 print(verdict.update[0])
-""".format(source=str(package))
+"""
     assert float(run(package, "-c", code, cwd=tmp_path)) == pytest.approx(1 / 3)
 
 
@@ -62,7 +62,7 @@ def test_the_new_rule_appears_in_the_command_line(package: Path, tmp_path: Path)
 def test_a_rule_and_an_attack_outside_fedra(tmp_path: Path) -> None:
     (tmp_path / "my_rules.py").write_text(BLOCKS[0], encoding="utf-8")
     (tmp_path / "my_attacks.py").write_text(BLOCKS[3], encoding="utf-8")
-    arguments = ["run", "--rule", "my_rules:CappedMean", "--attack", "my_attacks:sign_flip", "--attack-param", "factor=5"]
-    arguments += ["--alpha-q", "10", "--rounds", "2", "--out", "x", "--quiet"]
+    arguments = ["run", "--rule", "my_rules:CappedMean", "--attack", "my_attacks:sign_flip"]
+    arguments += ["--attack-param", "factor=5", "--alpha-q", "10", "--rounds", "2", "--out", "x", "--quiet"]
     run(ROOT / "src", "-m", "fedra", *arguments, cwd=tmp_path)
     assert (tmp_path / "x" / "result.json").is_file()

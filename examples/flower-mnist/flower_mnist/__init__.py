@@ -1,0 +1,1 @@
+"""Digits learned by a federation in which some nodes lie."""

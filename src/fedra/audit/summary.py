@@ -1,0 +1,111 @@
+"""Who was dropped how often, and why."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fedra.audit.reading import Trail
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientSummary:
+    """One client over a whole trail: replies, how many were dropped, the commonest reasons, its median claim."""
+
+    client: str
+    replies: int
+    dropped: int
+    reasons: tuple[tuple[str, int], ...]
+    median_claim: float | None
+
+    @property
+    def share(self) -> float:
+        """The share of its replies that was dropped."""
+        return self.dropped / self.replies
+
+
+def reason_kind(reason: str) -> str:
+    """Return a reason without its figures, so that one reason of many rounds counts as one."""
+    return re.sub(r"-?\d[\d,.]*(e[+-]?\d+)?", "#", reason)
+
+
+def summarise(trail: Trail) -> list[ClientSummary]:
+    """Return each client's summary, those dropped most often first; rounds that were skipped do not count."""
+    skipped = {(r["run"], r["round"], r["phase"]) for r in trail.rounds if r["note"]}
+    replies: Counter[str] = Counter()
+    dropped: Counter[str] = Counter()
+    reasons: dict[str, Counter[str]] = {}
+    claims: dict[str, list[float]] = {}
+    for record in trail.clients:
+        if (record["run"], record["round"], record["phase"]) in skipped:
+            continue
+        client = str(record["client"])
+        replies[client] += 1
+        if not record["kept"]:
+            dropped[client] += 1
+            reasons.setdefault(client, Counter())[reason_kind(str(record["reason"]))] += 1
+        if isinstance(record["claimed_quantity"], int | float):
+            claims.setdefault(client, []).append(float(record["claimed_quantity"]))
+    found = [
+        ClientSummary(
+            client=client,
+            replies=count,
+            dropped=dropped[client],
+            reasons=tuple(reasons.get(client, Counter()).most_common()),
+            median_claim=_median(claims.get(client, [])),
+        )
+        for client, count in replies.items()
+    ]
+    return sorted(found, key=lambda summary: (-summary.share, -summary.dropped, summary.client))
+
+
+def summary_text(trail: Trail) -> str:
+    """Return the summary as a table with a headline."""
+    skipped = sum(bool(r["note"]) for r in trail.rounds)
+    runs = len({r["run"] for r in trail.rounds})
+    lines = [f"{_count(len(trail.rounds), 'round')} of {_count(runs, 'run')}, {skipped} skipped"]
+    lines += [
+        f"  skipped: round {r['round']} ({r['phase']}, run {r['run']}): {r['note']}" for r in trail.rounds if r["note"]
+    ]
+    if trail.unreadable:
+        lines.append(f"{_count(trail.unreadable, 'line')} could not be read (a server stopped while writing?)")
+    rows = [("client", "replies", "dropped", "share", "median claim", "why")]
+    rows += [
+        (
+            summary.client,
+            str(summary.replies),
+            str(summary.dropped),
+            f"{summary.share:.0%}",
+            "-" if summary.median_claim is None else f"{summary.median_claim:,.6g}",
+            "; ".join(f"{reason} ({times})" for reason, times in summary.reasons[:3]),
+        )
+        for summary in summarise(trail)
+    ]
+    return "\n".join([*lines, "", *_aligned(rows)])
+
+
+def _median(values: list[float]) -> float | None:
+    if not values:
+        return None
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _aligned(rows: Iterable[tuple[str, ...]]) -> list[str]:
+    table = list(rows)
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+    last = len(widths) - 1
+    return [
+        "  ".join(
+            cell.ljust(width) if column in (0, last) else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table
+    ]

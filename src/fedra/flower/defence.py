@@ -1,0 +1,238 @@
+"""The defence both strategies share: a rule applied to a round's replies, remembered for evaluation, and reported."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedra.audit import AuditLog, RoundReport
+from fedra.cohort import Verdict
+from fedra.flower.memory import give_back
+from fedra.flower.model import ModelForm
+from fedra.flower.replies import Reply
+from fedra.kernels.threads import thread_count
+from fedra.rules import RULES, NormBound, Rule, make_rule
+from fedra.rules.mcne import malicious_total
+from fedra.screening import screen
+
+LOGGER = logging.getLogger("flwr")
+
+# So many bytes are one request to the system (C libraries serve smaller ones from memory that freed replies scatter),
+# in large pages, and small beside the replies where memory matters.
+_BLOCK_BYTES = 36 * 1024 * 1024
+
+AuditTarget = str | os.PathLike[str] | AuditLog | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Outcome:
+    """A judged round: the verdict on the usable replies, the replies that were kept, and their weights."""
+
+    verdict: Verdict
+    kept: Sequence[Reply]
+    weights: Sequence[float]
+    report: RoundReport
+
+    def failed(self, note: str) -> RoundReport:
+        """Return the report of a round whose result could not be used after all."""
+        clients = [{**client, "kept": False, "weight": 0.0} for client in self.report.clients]
+        return dataclasses.replace(self.report, note=note, clients=clients)
+
+
+class Defence:
+    """Judges rounds by a rule; keeps what evaluation needs of the last one, and reports every one."""
+
+    def __init__(
+        self,
+        *,
+        rule: Rule | str,
+        audit: AuditTarget = None,
+        on_round: Callable[[RoundReport], None] | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.rule = make_rule(rule) if isinstance(rule, str) else rule
+        if not isinstance(self.rule, Rule):
+            raise TypeError(f"rule={rule!r}; give a rule such as fedra.FedRA(), or the name of one")
+        self.audit = AuditLog(audit) if isinstance(audit, str | os.PathLike) else audit
+        self.on_round = on_round
+        self.threads = threads
+        self.run = ""
+        self._shares: dict[Any, float] = {}
+
+    @property
+    def needs_updates(self) -> bool:
+        """Whether the rule must be given updates; all of fedra's but one do as well with the replies themselves.
+
+        They look at differences between clients, or average, so that what was sent to all cancels.
+        """
+        return isinstance(self.rule, NormBound) or type(self.rule) not in RULES.values()
+
+    def warm_up(self, dtype: np.dtype[Any]) -> None:
+        """Load the compiled kernels now, so that the first round does not wait for them."""
+        count = min(64, getattr(self.rule, "num_clients", None) or 64)
+        rows = np.arange(count * 8, dtype=dtype).reshape(count, 8)
+        self.rule.judge(screen(rows, np.ones(count), threads=self.threads))
+
+    def judge(self, server_round: int, replies: list[Reply], *, vectors: list[npt.NDArray[Any]], known: int) -> Outcome:
+        """Judge the usable replies by their vectors, which are in the order of the replies without a fault."""
+        usable = [reply for reply in replies if not reply.fault]
+        dimension = vectors[0].size if vectors else None
+        screened = screen(
+            vectors,
+            [reply.claim for reply in usable],
+            [reply.client for reply in usable],
+            dimension=dimension,
+            threads=self.threads,
+        )
+        verdict = self._rule_for(max(known, len(replies))).judge(screened)
+        kept = [reply for reply, stays in zip(usable, verdict.kept, strict=True) if stays]
+        weights = _weights(verdict)
+        self._remember(replies, kept, weights)
+        note = verdict.note if replies else "nobody replied"
+        records = [
+            {**record, "usable": bool(passed)}
+            for record, passed in zip(verdict.to_records(), screened.usable, strict=True)
+        ]
+        report = self._report(server_round, "train", replies, records, note, verdict.num_malicious)
+        return Outcome(verdict=verdict, kept=kept, weights=weights, report=report)
+
+    def judge_evaluation(self, server_round: int, replies: list[Reply]) -> tuple[list[Reply], list[float]]:
+        """Return the replies to evaluate by and their weights, which are those of the training round.
+
+        A client that training left out is left out here. One that training did not ask weighs as the mean of those
+        kept: what it claims now cannot raise that.
+        """
+        for reply in replies:
+            if not reply.fault and self._shares.get(reply.client, 1.0) == 0.0:
+                reply.fault = "left out of this round's training"
+        kept = [reply for reply in replies if not reply.fault]
+        shares = [share for share in self._shares.values() if share > 0]
+        usual = float(np.mean(shares)) if shares else 1.0
+        weights = [self._shares.get(reply.client, usual) for reply in kept]
+        total = sum(weights)
+        records = [
+            _record(reply, kept=True, weight=weight / total) for reply, weight in zip(kept, weights, strict=True)
+        ]
+        self.publish(self._report(server_round, "evaluate", replies, records, "" if kept else "nobody was left", None))
+        return kept, weights
+
+    def publish(self, report: RoundReport) -> None:
+        """Log a round, append it to the audit trail, and hand it to the user's callback."""
+        LOGGER.info(
+            "fedra: %s round %d: %d kept, %d rejected%s", report.phase, report.round, report.kept, report.rejected,
+            f", no change: {report.note}" if report.note else "",
+        )  # fmt: skip
+        for client in report.clients:
+            if not client["kept"] and client["reason"]:
+                LOGGER.info("fedra: node %s rejected: %s", client["client"], client["reason"])
+        if self.audit is not None:
+            self.audit.write(report)
+        if self.on_round is not None:
+            self.on_round(report)
+
+    def _rule_for(self, known: int) -> Rule:
+        """Return the rule, told the federation's size N where it can use it and was not told already.
+
+        Where less than one node of the N would be malicious, N stays unknown: M~ = 0 would keep everybody, which
+        is not what a guarded federation of few nodes wants, and the binomial prior allows for one.
+        """
+        if getattr(self.rule, "num_clients", known) is not None:
+            return self.rule
+        if malicious_total(known, self.rule.malicious_ratio) == 0:  # type: ignore[attr-defined]
+            return self.rule
+        return dataclasses.replace(self.rule, num_clients=known)  # type: ignore[type-var]
+
+    def _remember(self, replies: list[Reply], kept: list[Reply], weights: Sequence[float]) -> None:
+        if not kept:
+            # A skipped round says nothing about anybody.
+            self._shares = {}
+            return
+        self._shares = {reply.client: 0.0 for reply in replies}
+        self._shares.update((reply.client, weight) for reply, weight in zip(kept, weights, strict=True))
+
+    def _report(
+        self,
+        server_round: int,
+        phase: str,
+        replies: list[Reply],
+        judged: list[dict[str, Any]],
+        note: str,
+        num_malicious: int | None,
+    ) -> RoundReport:
+        told = iter(judged)
+        clients = [
+            _record(reply, kept=False) if reply.fault else {**_record(reply, kept=False), **next(told)}
+            for reply in replies
+        ]
+        return RoundReport(
+            run=self.run,
+            round=server_round,
+            phase=phase,
+            time=time.time(),
+            rule=self.rule.name,
+            num_malicious=num_malicious,
+            note=note,
+            clients=clients,
+        )
+
+
+def flat_vectors(
+    replies: list[Reply],
+    model: ModelForm,
+    *,
+    minus: npt.NDArray[Any] | None,
+    release: Callable[[Reply], None],
+    threads: int | None,
+) -> list[npt.NDArray[Any]]:
+    """Return one vector for each usable reply; each reply's own memory is released once it has been read.
+
+    Replies are read and released block by block, and what they leave is handed back to the system, so that the extra
+    memory is that of one block, not of all replies.
+    """
+    usable = [reply for reply in replies if not reply.fault]
+    row_bytes = max(1, model.dimension * model.dtype.itemsize)
+    size = max(1, _BLOCK_BYTES // row_bytes)
+    vectors: list[npt.NDArray[Any]] = []
+    with ThreadPoolExecutor(thread_count(threads)) as pool:
+        for first in range(0, len(usable), size):
+            batch = usable[first : first + size]
+            block = np.empty((len(batch), model.dimension), dtype=model.dtype)
+            list(pool.map(model.flatten, [reply.views for reply in batch], block, [minus] * len(batch)))
+            vectors += list(block)
+            for reply in batch:
+                release(reply)
+                reply.views = []
+            if block.nbytes >= _BLOCK_BYTES // 2:
+                give_back()
+    return vectors
+
+
+def _weights(verdict: Verdict) -> list[float]:
+    """Return the kept clients' weights; equal ones for rules that have none, such as the median."""
+    count = int(verdict.kept.sum())
+    if verdict.weights is None:
+        return [1.0 / count] * count
+    return [float(weight) for weight in verdict.weights[verdict.kept]]
+
+
+def _record(reply: Reply, *, kept: bool, weight: float | None = None) -> dict[str, Any]:
+    return {
+        "client": reply.client,
+        "claimed_quantity": None if reply.claim != reply.claim else reply.claim,
+        "implied_quantity": None,
+        "score": None,
+        "cut": None,
+        "kept": kept,
+        "weight": weight if kept else 0.0,
+        "reason": reply.fault,
+        "usable": not reply.fault,
+    }

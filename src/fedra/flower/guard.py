@@ -1,0 +1,163 @@
+"""Guard: a selecting rule in front of any Flower strategy."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy.typing as npt
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import Strategy
+
+from fedra.audit import RoundReport
+from fedra.flower.defence import LOGGER, AuditTarget, Defence, flat_vectors
+from fedra.flower.inner import all_finite, inner_memory, inner_setting, recall_inner
+from fedra.flower.loans import Loan
+from fedra.flower.metrics import add_round, weighted_contents
+from fedra.flower.model import ModelForm, model_form
+from fedra.flower.replies import Reply, read_messages
+from fedra.flower.resume import Resumable
+from fedra.flower.state import ServerState
+from fedra.rules import RULES, Rule
+
+
+class Guard(Resumable):
+    """Screens and scores replies, and lets only those that the rule keeps reach the inner strategy.
+
+    Distances between replies are those between updates, since what was sent out is the same for all; so the rule sees
+    the replies themselves. Kept replies reach the inner strategy untouched, with the quantities they claim.
+
+    Args:
+        inner: any strategy of Flower's Message API.
+        rule: a rule that scores clients and keeps some (fedra, krum, multi-krum), or its name.
+        audit, on_round, threads: as for `RobustStrategy`.
+        state: a file to keep the model, and the arrays that the inner strategy remembers, in after each round.
+    """
+
+    def __init__(
+        self,
+        inner: Strategy,
+        *,
+        rule: Rule | str = "fedra",
+        audit: AuditTarget = None,
+        on_round: Callable[[RoundReport], None] | None = None,
+        state: str | os.PathLike[str] | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if not isinstance(inner, Strategy):
+            raise TypeError(f"inner={inner!r}; give a strategy of flwr.serverapp.strategy")
+        self.inner = inner
+        self.defence = Defence(rule=rule, audit=audit, on_round=on_round, threads=threads)
+        check_selects(self.defence.rule)
+        self.weighted_by_key = str(inner_setting(inner, "weighted_by_key", "num-examples"))
+        self._keep_state_at(state)
+        self._first: ModelForm | None = None
+        self._sent: ArrayRecord | None = None
+        self._form = ModelForm(entries=())
+        self._asked: frozenset[int] = frozenset()
+        self._known = 0
+
+    def summary(self) -> None:
+        """Log the rule, then the inner strategy's own summary."""
+        LOGGER.info("\t├──> Guarded by: %r", self.defence.rule)
+        LOGGER.info("\t├──> Inner strategy: %s", type(self.inner).__name__)
+        self.inner.summary()
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Let the inner strategy choose, and remember whom it asks."""
+        messages = list(self.inner.configure_train(server_round + self._done, arrays, config, grid))
+        self._sent = arrays
+        self._form = model_form({name: array.data for name, array in arrays.items()}, self._first)
+        self._first = self._first or self._form
+        self._asked = frozenset(message.metadata.dst_node_id for message in messages)
+        self._known = len(list(grid.get_node_ids()))
+        self.defence.run = str(messages[0].metadata.run_id) if messages else self.defence.run
+        return messages
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Hand the kept replies to the inner strategy; a round without any changes nothing."""
+        if self._sent is None:
+            raise RuntimeError("aggregate_train needs the arrays that were sent; call configure_train first")
+        if not self._asked:
+            return self.inner.aggregate_train(server_round + self._done, replies)
+        server_round += self._done
+        read = read_messages(replies, weight_key=self.weighted_by_key, asked=self._asked, model=self._form)
+        loans: dict[int, Loan] = {}
+
+        def lend(reply: Reply) -> None:
+            loans[id(reply)] = Loan(reply, self._form)
+
+        vectors = flat_vectors(read, self._form, minus=None, release=lend, threads=self.defence.threads)
+        outcome = self.defence.judge(server_round, read, vectors=vectors, known=self._known)
+        stays = {id(reply) for reply in outcome.kept}
+        for reply in [reply for reply in read if not reply.fault]:
+            vector = vectors.pop(0)
+            if id(reply) in stays:
+                loans[id(reply)].restore(vector)
+        arrays, metrics, report = None, None, outcome.report
+        if outcome.kept:
+            messages = [reply.message for reply in outcome.kept]
+            arrays, metrics = self.inner.aggregate_train(server_round, messages)
+            if arrays is not None and not all_finite(arrays):
+                arrays, metrics = None, None
+                report = outcome.failed("the inner strategy returned values that are not finite")
+        self.defence.publish(report)
+        self._save(server_round, self._sent if arrays is None else arrays)
+        return arrays, add_round(metrics, report)
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Let the inner strategy choose."""
+        messages = list(self.inner.configure_evaluate(server_round + self._done, arrays, config, grid))
+        self._asked = frozenset(message.metadata.dst_node_id for message in messages)
+        return messages
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        """Hand screened replies to the inner strategy, each under the weight of the training round."""
+        if not self._asked:
+            return self.inner.aggregate_evaluate(server_round + self._done, replies)
+        read = read_messages(replies, weight_key=self.weighted_by_key, asked=self._asked, model=None)
+        kept, weights = self.defence.judge_evaluation(server_round + self._done, read)
+        if not kept:
+            return None
+        contents = weighted_contents(kept, weights, self.weighted_by_key)
+        messages = [_with_content(reply.message, content) for reply, content in zip(kept, contents, strict=True)]
+        return self.inner.aggregate_evaluate(server_round + self._done, messages)
+
+    def _prepare(self, arrays: ArrayRecord) -> None:
+        self._first = model_form({name: array.data for name, array in arrays.items()})
+        self.defence.warm_up(self._first.dtype)
+
+    def _writer(self) -> str:
+        return f"Guard of {type(self.inner).__name__}"
+
+    def _memory(self) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]:
+        return inner_memory(self.inner), {}
+
+    def _recall(self, state: ServerState) -> None:
+        recall_inner(self.inner, state.memory)
+
+
+def check_selects(rule: Rule) -> None:
+    """Refuse rules that do not score and select clients: there would be nobody to keep from the inner strategy."""
+    if not rule.scored:
+        valid = ", ".join(name for name, kind in RULES.items() if kind.scored)
+        raise ValueError(
+            f"rule {rule.name!r} does not select clients, so it cannot guard a strategy; use one of {valid}, "
+            "or RobustStrategy, which takes any rule"
+        )
+
+
+def _with_content(message: Message, content: RecordDict) -> Message:
+    """Return a copy of a message with other content."""
+    changed = copy.copy(message)
+    changed.content = content
+    return changed

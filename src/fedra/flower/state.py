@@ -1,0 +1,84 @@
+"""What a server must not forget between rounds, in one file that is replaced in one step."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ServerState:
+    """The model after a round, what the optimizer or inner strategy remembers, and who wrote it.
+
+    `arrays` is the model by name; `memory` further arrays by name; `numbers` further plain values; `writer` describes
+    the strategy, so that one of another kind does not resume from it.
+    """
+
+    round: int
+    writer: str
+    arrays: Mapping[str, npt.NDArray[Any]]
+    memory: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+
+def save_state(path: Path, state: ServerState) -> None:
+    """Write the state; a crash at any moment leaves the old file or the new one, whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    about = {
+        "version": _VERSION,
+        "round": state.round,
+        "writer": state.writer,
+        "arrays": list(state.arrays),
+        "memory": list(state.memory),
+        "numbers": dict(state.numbers),
+    }
+    contents: dict[str, npt.NDArray[Any]] = {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)}
+    contents |= {f"array-{i}": array for i, array in enumerate(state.arrays.values())}
+    contents |= {f"memory-{i}": array for i, array in enumerate(state.memory.values())}
+    fresh = path.with_name(path.name + ".new")
+    with fresh.open("wb") as file:
+        np.savez(file, **contents)  # type: ignore[arg-type]
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    _sync_directory(path.parent)
+
+
+def load_state(path: Path, writer: str) -> ServerState | None:
+    """Read the state, or return None where there is none; ValueError where it is not this writer's."""
+    if not path.exists():
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as contents:
+            about = json.loads(contents["about"].tobytes())
+            arrays = {name: contents[f"array-{i}"] for i, name in enumerate(about["arrays"])}
+            memory = {name: contents[f"memory-{i}"] for i, name in enumerate(about["memory"])}
+            version, state_round, wrote = about["version"], int(about["round"]), str(about["writer"])
+    except Exception as error:
+        raise ValueError(f"{path} is not a state that fedra saved ({error}); move it away to start anew") from error
+    if version != _VERSION:
+        raise ValueError(f"{path} has version {version}, this fedra reads {_VERSION}; move it away to start anew")
+    if wrote != writer:
+        raise ValueError(
+            f"{path} was saved by {wrote}, this is {writer}; use the same settings, or move it away to start anew"
+        )
+    return ServerState(round=state_round, writer=wrote, arrays=arrays, memory=memory, numbers=about["numbers"])
+
+
+def _sync_directory(directory: Path) -> None:
+    if os.name != "posix":
+        return
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
