@@ -51,16 +51,7 @@ def python2_pickle(pixels: npt.NDArray[np.uint8], labels: list[int]) -> bytes:
     )
     raw = b"T" + struct.pack("<i", pixels.size) + pixels.tobytes()
     state = (
-        b"(K\x01("
-        + b"M"
-        + struct.pack("<H", rows)
-        + b"M"
-        + struct.pack("<H", columns)
-        + b"t"
-        + dtype
-        + b"\x89"
-        + raw
-        + b"tb"
+        b"(K\x01(M" + struct.pack("<H", rows) + b"M" + struct.pack("<H", columns) + b"t" + dtype + b"\x89" + raw + b"tb"
     )
     label_list = b"](" + b"".join(b"K" + bytes([label]) for label in labels) + b"e"
     return (

@@ -11,9 +11,11 @@ import pytest
 from flwr.serverapp.strategy import FedAvg
 from tests.flower.bad_replies import BAD
 from tests.flower.federation import arrays_of, federation, model, record, reply_to
+from typer.testing import CliRunner
 
 from fedra.audit import AuditLog, RoundReport, read_trail, summarise, summary_text
-from fedra.audit.command import audit, main
+from fedra.audit.command import audit
+from fedra.cli import app
 from fedra.flower import Guard, RobustStrategy
 
 
@@ -164,7 +166,9 @@ def test_the_page_stands_alone_and_shows_each_round(tmp_path):
     log = AuditLog(path)
     log.write(report(1))
     log.write(report(2, reason="array '<script>alert(1)</script>' & \"quotes\""))
-    assert main([str(path), "--html", str(tmp_path / "page.html")]) == 0
+    done = CliRunner().invoke(app, ["audit", str(path), "--html", str(tmp_path / "page.html")])
+    assert done.exit_code == 0
+    assert "wrote" in done.output
     text = (tmp_path / "page.html").read_text()
     page = Page()
     page.feed(text)
@@ -175,9 +179,10 @@ def test_the_page_stands_alone_and_shows_each_round(tmp_path):
     assert marks.count("out") == 2
 
 
-def test_a_missing_file_is_told(tmp_path, capsys):
-    assert main([str(tmp_path / "none.jsonl")]) == 1
-    assert "no audit trail" in capsys.readouterr().err
+def test_a_missing_file_is_told(tmp_path):
+    done = CliRunner().invoke(app, ["audit", str(tmp_path / "none.jsonl")])
+    assert done.exit_code == 2
+    assert "no audit trail" in done.output
 
 
 def test_the_audit_needs_no_flower():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typer
 
+from fedra.cli.audit import audit
 from fedra.cli.data import data_app
 from fedra.cli.demo import demo
 from fedra.cli.grid import grid
@@ -26,4 +27,5 @@ app.command()(grid)
 app.command()(demo)
 app.command()(rules)
 app.command()(attacks)
+app.command()(audit)
 app.add_typer(data_app, name="data")
