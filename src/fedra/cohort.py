@@ -145,7 +145,7 @@ def number_text(value: float | None) -> str:
     """Say a number as a person would write it."""
     if value is None:
         return "-"
-    if value != 0 and not 1e-3 <= abs(value) < 1e9:
+    if value != 0 and not 1e-3 <= abs(value) < 1e13:
         return f"{value:.3g}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
@@ -156,6 +156,8 @@ def implied_text(quantity: float) -> str:
         return "-"
     if np.isinf(quantity):
         return "any number"
+    if quantity < 0.1:
+        return "less than 0.1"
     return f"{quantity:.1f}" if quantity < 10 else number_text(round(quantity))
 
 

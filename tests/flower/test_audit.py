@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -13,7 +14,7 @@ from tests.flower.bad_replies import BAD
 from tests.flower.federation import arrays_of, federation, model, record, reply_to
 from typer.testing import CliRunner
 
-from fedra.audit import AuditLog, RoundReport, read_trail, summarise, summary_text
+from fedra.audit import LEFT_OUT, AuditLog, RoundReport, read_trail, summarise, summary_text
 from fedra.audit.command import audit
 from fedra.cli import app
 from fedra.flower import Guard, RobustStrategy
@@ -145,11 +146,23 @@ def test_summary_says_who_how_often_and_why(tmp_path):
     log.write(report(3, note="too few clients"))
     first, *others = summarise(read_trail(path))
     assert (first.client, first.replies, first.dropped, first.median_claim) == ("3", 2, 2, 30.0)
-    assert first.reasons == (("score # is past the cut #", 2),)
+    assert first.reasons == (("score 7.25e+03 is past the cut 1,200", 2),)
     assert all(other.dropped == 0 for other in others)
     text = audit(path)
-    assert "3 rounds of 1 run, 1 skipped" in text
+    assert "3 training rounds of 1 run, 1 skipped" in text
     assert "too few clients" in text
+
+
+def test_evaluation_counts_only_for_faults_of_its_own(tmp_path):
+    path = tmp_path / "a.jsonl"
+    log = AuditLog(path)
+    log.write(report(1))
+    for number, reason in enumerate((LEFT_OUT, "metric 'loss' is not finite"), start=1):
+        log.write(dataclasses.replace(report(number, reason=reason), phase="evaluate"))
+    first = summarise(read_trail(path))[0]
+    assert (first.client, first.replies, first.dropped) == ("3", 1, 1)
+    assert ("in evaluation: metric 'loss' is not finite", 1) in first.reasons
+    assert not any(LEFT_OUT in text for text, _ in first.reasons)
 
 
 class Page(HTMLParser):

@@ -24,7 +24,7 @@ th.n, td.n { text-align: right; font-variant-numeric: tabular-nums; white-space:
 .line .kept, .key .kept { background: var(--kept); } .line .out, .key .out { background: var(--out); }
 .line .bad, .key .bad { background: var(--bad); } .key .none { background: var(--none); }
 .key i { display: inline-block; width: 12px; height: 12px; border-radius: 2px; margin: 0 .3rem 0 1rem; }
-.why { max-width: 28rem; overflow-wrap: anywhere; }
+.why { min-width: 18rem; max-width: 28rem; overflow-wrap: anywhere; }
 """
 
 _KEY = (
@@ -82,7 +82,7 @@ def _client_row(
     records: Mapping[tuple[str, Any, str], Mapping[str, Any]],
 ) -> str:
     marks = "".join(_mark(r, records.get((str(r["run"]), r["round"], summary.client))) for r in rounds)
-    why = "<br>".join(f"{escape(reason)} ({times})" for reason, times in summary.reasons[:5])
+    why = "<br>".join(map(escape, summary.why(5)))
     return (
         f'<tr><td>{escape(summary.client)}</td><td class="n">{summary.replies}</td>'
         f'<td class="n">{summary.dropped} ({summary.share:.0%})</td>'

@@ -9,10 +9,16 @@ from dataclasses import dataclass
 
 from fedra.audit.reading import Trail
 
+# The reason of an evaluation reply whose sender the round's training left out; no fault of its own.
+LEFT_OUT = "left out of this round's training"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ClientSummary:
-    """One client over a whole trail: replies, how many were dropped, the commonest reasons, its median claim."""
+    """One client over all training rounds: replies, how many were dropped, the commonest reasons, its median claim.
+
+    A reason is given as it was worded last, with how often there was one of its kind.
+    """
 
     client: str
     replies: int
@@ -23,7 +29,11 @@ class ClientSummary:
     @property
     def share(self) -> float:
         """The share of its replies that was dropped."""
-        return self.dropped / self.replies
+        return self.dropped / self.replies if self.replies else 0.0
+
+    def why(self, most: int) -> list[str]:
+        """Return the commonest reasons as texts."""
+        return [text if times == 1 else f"{text} (last of {times})" for text, times in self.reasons[:most]]
 
 
 def reason_kind(reason: str) -> str:
@@ -32,28 +42,39 @@ def reason_kind(reason: str) -> str:
 
 
 def summarise(trail: Trail) -> list[ClientSummary]:
-    """Return each client's summary, those dropped most often first; rounds that were skipped do not count."""
+    """Return each client's summary, those dropped most often first.
+
+    Training counts, since evaluation follows it; an evaluation reply's own fault is told among the reasons. Rounds
+    that were skipped do not count.
+    """
     skipped = {(r["run"], r["round"], r["phase"]) for r in trail.rounds if r["note"]}
     replies: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
     reasons: dict[str, Counter[str]] = {}
+    worded: dict[tuple[str, str], str] = {}
     claims: dict[str, list[float]] = {}
     for record in trail.clients:
         if (record["run"], record["round"], record["phase"]) in skipped:
             continue
-        client = str(record["client"])
-        replies[client] += 1
-        if not record["kept"]:
-            dropped[client] += 1
-            reasons.setdefault(client, Counter())[reason_kind(str(record["reason"]))] += 1
-        if isinstance(record["claimed_quantity"], int | float):
+        client, reason = str(record["client"]), str(record["reason"])
+        training = record["phase"] == "train"
+        replies[client] += training
+        if not record["kept"] and (training or reason != LEFT_OUT):
+            dropped[client] += training
+            reason = reason if training else f"in evaluation: {reason}"
+            kind = reason_kind(reason)
+            reasons.setdefault(client, Counter())[kind] += 1
+            worded[client, kind] = reason
+        if training and isinstance(record["claimed_quantity"], int | float):
             claims.setdefault(client, []).append(float(record["claimed_quantity"]))
     found = [
         ClientSummary(
             client=client,
             replies=count,
             dropped=dropped[client],
-            reasons=tuple(reasons.get(client, Counter()).most_common()),
+            reasons=tuple(
+                (worded[client, kind], times) for kind, times in reasons.get(client, Counter()).most_common()
+            ),
             median_claim=_median(claims.get(client, [])),
         )
         for client, count in replies.items()
@@ -63,9 +84,10 @@ def summarise(trail: Trail) -> list[ClientSummary]:
 
 def summary_text(trail: Trail) -> str:
     """Return the summary as a table with a headline."""
-    skipped = sum(bool(r["note"]) for r in trail.rounds)
+    training = [r for r in trail.rounds if r["phase"] == "train"]
+    skipped = sum(bool(r["note"]) for r in training)
     runs = len({r["run"] for r in trail.rounds})
-    lines = [f"{_count(len(trail.rounds), 'round')} of {_count(runs, 'run')}, {skipped} skipped"]
+    lines = [f"{_count(len(training), 'training round')} of {_count(runs, 'run')}, {skipped} skipped"]
     lines += [
         f"  skipped: round {r['round']} ({r['phase']}, run {r['run']}): {r['note']}" for r in trail.rounds if r["note"]
     ]
@@ -78,8 +100,8 @@ def summary_text(trail: Trail) -> str:
             str(summary.replies),
             str(summary.dropped),
             f"{summary.share:.0%}",
-            "-" if summary.median_claim is None else f"{summary.median_claim:,.6g}",
-            "; ".join(f"{reason} ({times})" for reason, times in summary.reasons[:3]),
+            "-" if summary.median_claim is None else f"{summary.median_claim:,.0f}",
+            "; ".join(summary.why(3)),
         )
         for summary in summarise(trail)
     ]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedra.audit import AuditLog, RoundReport
+from fedra.audit import LEFT_OUT, AuditLog, RoundReport
 from fedra.cohort import Verdict
 from fedra.flower.memory import give_back
 from fedra.flower.model import ModelForm
@@ -113,7 +113,7 @@ class Defence:
         """
         for reply in replies:
             if not reply.fault and self._shares.get(reply.client, 1.0) == 0.0:
-                reply.fault = "left out of this round's training"
+                reply.fault = LEFT_OUT
         kept = [reply for reply in replies if not reply.fault]
         shares = [share for share in self._shares.values() if share > 0]
         usual = float(np.mean(shares)) if shares else 1.0
