@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import traceback
 from collections.abc import Iterator
@@ -48,3 +49,13 @@ def show(table: Table) -> None:
 def is_terminal() -> bool:
     """Whether someone is looking: a live display makes sense."""
     return sys.stderr.isatty()
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """Let SIGTERM do as Ctrl-C: a killed run resumes from its last checkpoint, one asked to stop writes one first."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

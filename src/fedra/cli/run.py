@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import signal
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
-from fedra.cli.console import console, errors, mistakes_told, show
+from fedra.cli.console import console, errors, mistakes_told, show, terminated_as_interrupted
 from fedra.cli.progress import shown
 
 if TYPE_CHECKING:
@@ -85,7 +82,7 @@ def run(
             folder = out or (Path(stated) if stated else _new_folder(settings))
         label = f"{settings.rule} / {settings.attack}"
         try:
-            with _terminated_as_interrupted(), shown(label, settings.rounds, quiet=quiet or as_json) as progress:
+            with terminated_as_interrupted(), shown(label, settings.rounds, quiet=quiet or as_json) as progress:
                 if resume_ is not None:
                     result = resume(resume_, progress=progress)
                 else:
@@ -102,16 +99,6 @@ def run(
     elif not quiet:
         show(_table(result))
         console.print(f"records: {folder}", soft_wrap=True, markup=False)
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM do as Ctrl-C: a killed run resumes from its last checkpoint, one asked to stop writes one first."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _settings(values: dict[str, Any], given: dict[str, Any]) -> SimulationConfig:

@@ -1,0 +1,86 @@
+"""Running one cell into its folder, from the start or from its checkpoint; an error is an outcome, not an end."""
+
+from __future__ import annotations
+
+import json
+import time
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedra.data import Dataset, load_dataset
+from fedra.experiments.events import Advanced, Failed, Finished, Report, Started
+from fedra.experiments.files import write_whole
+from fedra.simulation import SimulationConfig, resume, simulate, to_toml
+from fedra.simulation.folder import CONFIG
+from fedra.simulation.rounds import RoundOutcome
+
+ERROR = "error.json"
+_SECONDS_BETWEEN_REPORTS = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A run to do: its name, what it is, and the folder that holds it or will."""
+
+    run: str
+    config: SimulationConfig
+    folder: Path
+
+
+class Attempts:
+    """Runs one job after another in this process, and keeps the last data set for the next job."""
+
+    def __init__(self) -> None:
+        self._key = ""
+        self._dataset: Dataset | None = None
+
+    def __call__(self, job: Job, report: Report) -> Finished | Failed:
+        """Run a job and return how it ended."""
+        started = time.perf_counter()
+        report(Started(run=job.run))
+        try:
+            accuracy = self._run(job, report)
+        except Exception as error:
+            return Failed(run=job.run, error=f"{type(error).__name__}: {error}", trace=traceback.format_exc())
+        return Finished(run=job.run, accuracy=accuracy, seconds=time.perf_counter() - started)
+
+    def _run(self, job: Job, report: Report) -> float | None:
+        # An error of an earlier attempt would be taken for the content of somebody else's folder.
+        (job.folder / ERROR).unlink(missing_ok=True)
+        progress = _Throttled(job.run, report)
+        dataset = self._load(job.config)
+        if (job.folder / CONFIG).is_file():
+            # The name fixes all but where the data lie and how often to save; for those the grid of today counts.
+            write_whole(job.folder / CONFIG, lambda path: path.write_text(to_toml(job.config), encoding="utf-8"))
+            result = resume(job.folder, progress=progress, dataset=dataset)
+        else:
+            result = simulate(job.config, out=job.folder, progress=progress, dataset=dataset)
+        accuracy: float | None = result.summary["final_accuracy"]
+        return accuracy
+
+    def _load(self, config: SimulationConfig) -> Dataset:
+        key = json.dumps([config.dataset, config.data_dir, config.to_dict()["dataset_params"]], default=repr)
+        if self._dataset is None or key != self._key:
+            self._dataset = None
+            self._dataset = load_dataset(config.dataset, config.data_dir, **config.dataset_params)
+            self._key = key
+        return self._dataset
+
+
+class _Throttled:
+    """Reports rounds now and then, and every measured accuracy."""
+
+    def __init__(self, run: str, report: Report) -> None:
+        self._run, self._report = run, report
+        self._accuracy: float | None = None
+        self._told = 0.0
+
+    def __call__(self, outcome: RoundOutcome) -> None:
+        now = time.monotonic()
+        if outcome.accuracy is not None:
+            self._accuracy = outcome.accuracy
+        elif now - self._told < _SECONDS_BETWEEN_REPORTS:
+            return
+        self._told = now
+        self._report(Advanced(run=self._run, round=outcome.round + 1, accuracy=self._accuracy))

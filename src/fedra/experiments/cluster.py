@@ -1,0 +1,164 @@
+"""The Ray engine: jobs are tasks of a Ray cluster, and their folders come back to one place."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fedra.experiments.attempt import Attempts, Job
+from fedra.experiments.events import Advanced, Event, Failed, Finished, Report, Started
+from fedra.experiments.files import packed, unpack
+
+_SECONDS_BETWEEN_LOOKS = 0.5
+_SECONDS_TO_CONNECT = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayEngine:
+    """Runs jobs on an existing Ray cluster, one core each.
+
+    A job whose node or process dies is tried again elsewhere, `retries` times. Every node needs fedra and the data.
+
+    Attributes:
+        address: of the cluster; None: RAY_ADDRESS, or the cluster of this machine.
+        workers: jobs at a time; None: as many as the cluster has cores.
+        retries: for jobs that were lost, not for those that raised.
+    """
+
+    address: str | None = None
+    workers: int | None = None
+    retries: int = 3
+
+    def run(self, jobs: Sequence[Job], report: Report) -> None:
+        """Run all jobs; one that fails, or is lost too often, leaves the others alone."""
+        ray = _ray()
+        began = not ray.is_initialized()
+        if began:
+            _connect(ray, self.address)
+        try:
+            self._run(ray, deque(jobs), report)
+        finally:
+            if began:
+                ray.shutdown()
+
+    def _run(self, ray: Any, waiting: deque[Job], report: Report) -> None:
+        task = ray.remote(num_cpus=1, max_retries=self.retries)(_attempt_elsewhere)
+        board = _board(ray)
+        news = board.take.remote()
+        running: dict[Any, Job] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < (self.workers or len(waiting) + len(running)):
+                    job = waiting.popleft()
+                    running[task.remote(job, packed(job.folder), board)] = job
+                ended, _ = ray.wait(list(running), timeout=_SECONDS_BETWEEN_LOOKS)
+                if ray.wait([news], timeout=0)[0]:
+                    for event in _taken(ray, news):
+                        report(event)
+                    news = board.take.remote()
+                for reference in ended:
+                    report(_brought_back(ray, reference, running.pop(reference)))
+        finally:
+            for reference in running:
+                ray.cancel(reference, force=True)
+            ray.kill(board)
+
+
+class _Board:
+    """Holds what running jobs tell, until it is fetched."""
+
+    def __init__(self) -> None:
+        self._news: list[Event] = []
+
+    def tell(self, event: Event) -> None:
+        self._news.append(event)
+
+    def take(self) -> list[Event]:
+        news, self._news = self._news, []
+        return news
+
+
+def _board(ray: Any) -> Any:
+    """Make the board on the node of whoever looks at it; should that one be lost, Ray makes it anew."""
+    here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+        node_id=ray.get_runtime_context().get_node_id(), soft=True
+    )
+    lasting = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1, scheduling_strategy=here)
+    return lasting(_Board).remote()
+
+
+def _attempt_elsewhere(job: Job, archive: bytes, board: Any) -> tuple[Finished | Failed, bytes]:
+    """Run a job on whatever node this is, from the packed folder; return how it ended, and the folder packed again."""
+
+    def report(event: Event) -> None:
+        board.tell.remote(event)
+
+    with tempfile.TemporaryDirectory(prefix="fedra-") as directory:
+        folder = Path(directory) / "run"
+        unpack(archive, folder)
+        outcome = Attempts()(replace(job, folder=folder), report)
+        return outcome, packed(folder)
+
+
+def _brought_back(ray: Any, reference: Any, job: Job) -> Finished | Failed:
+    try:
+        outcome, archive = ray.get(reference)
+    except ray.exceptions.RayError as error:
+        lines = str(error).strip().splitlines() or [""]
+        return Failed(run=job.run, error=f"{type(error).__name__}: {lines[0]}", trace=str(error))
+    unpack(archive, job.folder)
+    ended: Finished | Failed = outcome
+    return ended
+
+
+def _taken(ray: Any, news: Any) -> list[Started | Advanced]:
+    try:
+        taken: list[Started | Advanced] = ray.get(news)
+    except ray.exceptions.RayError:
+        # The board died with its node and is started anew; what it held was progress only, no result.
+        return []
+    return taken
+
+
+def _ray() -> Any:
+    try:
+        import ray
+        import ray.exceptions
+        import ray.util.scheduling_strategies
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        raise ValueError("--engine ray needs Ray: pip install 'fedra[ray]'") from None
+    return ray
+
+
+def _connect(ray: Any, address: str | None) -> None:
+    sought = f"at {address}" if address else "on this machine"
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        if address not in (None, "auto"):
+            _check_reachable(str(address))
+        ray.init(address=address or "auto", log_to_driver=False, configure_logging=False)
+    except (OSError, RuntimeError) as error:
+        raise ValueError(
+            f"there is no Ray cluster {sought} ({error}); start one with ray start --head, or give --ray-address"
+        ) from error
+    if threading.current_thread() is threading.main_thread():
+        # Ray would end the process at SIGTERM; what to do then is up to whoever called.
+        signal.signal(signal.SIGTERM, before)
+
+
+def _check_reachable(address: str) -> None:
+    """Raise at once where nobody listens; Ray itself tries for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        raise ValueError(f"Ray address {address!r}; give host:port or ray://host:port")
+    with socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS_TO_CONNECT):
+        pass

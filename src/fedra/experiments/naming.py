@@ -1,0 +1,46 @@
+"""A run's name: readable, and different for runs that can end differently."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict
+from typing import Any
+
+from fedra.attacks import ATTACKS, attack_parameters
+from fedra.data import DEFAULT_PARTITION_SEEDS
+from fedra.simulation import SimulationConfig
+
+# Where the data lie and how often a run is saved do not change how it ends.
+_WITHOUT_EFFECT = ("data_dir", "checkpoint_every")
+_HASH_DIGITS = 10
+_LONGEST_WORDS = 100
+
+
+def resolved(config: SimulationConfig) -> dict[str, Any]:
+    """Return all that a run's result depends on, with the defaults of rule, attack and data set written out.
+
+    A default that changes with a later version thereby makes another run, and a default that is stated does not.
+    """
+    values = {key: value for key, value in config.to_dict().items() if key not in _WITHOUT_EFFECT}
+    seed = config.partition_seed
+    defaults = attack_parameters(config.attack) if config.attack in ATTACKS else {}
+    return {
+        **values,
+        "lr": config.learning_rate,
+        "partition_seed": DEFAULT_PARTITION_SEEDS.get(config.dataset, config.seed) if seed is None else seed,
+        "rule_params": asdict(config.make_rule(num_clients=None)),  # type: ignore[call-overload]
+        "attack_params": {**defaults, **config.attack_params},
+    }
+
+
+def run_name(config: SimulationConfig) -> str:
+    """Return a name for the run's folder: what it is in words, and a hash of what it is exactly."""
+    text = json.dumps(resolved(config), sort_keys=True, default=repr)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
+    parts = [config.dataset, config.partition, config.setting, config.rule, config.attack]
+    if config.alpha_q is not None:
+        parts.append(f"q{config.alpha_q:g}")
+    words = re.sub(r"[^A-Za-z0-9.-]+", ".", "-".join([*parts, f"seed{config.seed}"]))
+    return f"{words[:_LONGEST_WORDS]}-{digest}"

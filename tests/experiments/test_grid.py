@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedra import RULES, Family
+from fedra.experiments import Grid
+from fedra.simulation import SimulationConfig, simulate
+
+IGNORANT = [name for name, rule in RULES.items() if rule.family is Family.IGNORANT]
+SHORT = {"rounds": 8, "num_sampled": 20}
+
+
+def expanded(**values: Any) -> Grid:
+    return Grid.from_dict(values)
+
+
+def test_without_lists_it_is_one_default_run() -> None:
+    (cell,) = expanded().cells
+    assert cell.config == SimulationConfig()
+    assert cell.labels == {
+        "dataset": "digits",
+        "partition": "iid",
+        "setting": "dynamic",
+        "seed": 0,
+        "attack": "none",
+        "alpha_q": None,
+        "rule": "fedra",
+    }
+
+
+def test_every_combination_is_a_cell() -> None:
+    grid = expanded(
+        partitions=["iid", "non-iid"], settings=["fixed", "dynamic"], attacks=["lie", "optimize"], alpha_q=[0, 10]
+    )
+    assert len(grid.cells) == len(grid.runs) == 16
+    assert len({tuple(cell.labels.values()) for cell in grid.cells}) == 16
+
+
+@given(
+    rules=st.lists(st.sampled_from(list(RULES)), unique=True, min_size=1),
+    alphas=st.lists(st.sampled_from([0, 1, 2, 5, 10]), unique=True, min_size=1),
+    attacks=st.lists(st.sampled_from(["none", "lie", "optimize"]), unique=True, min_size=1),
+)
+def test_only_what_cannot_see_the_claims_shares_runs(rules: list[str], alphas: list[int], attacks: list[str]) -> None:
+    grid = expanded(rules=rules, alpha_q=alphas, attacks=attacks)
+    lying = [attack for attack in attacks if attack != "none"]
+    seeing = [rule for rule in rules if rule not in IGNORANT]
+    assert len(grid.cells) == len(rules) * len(alphas) * len(attacks)
+    once = len(rules) * (len(attacks) - len(lying)) + (len(rules) - len(seeing)) * len(lying)
+    assert len(grid.runs) == once + len(seeing) * len(lying) * len(alphas)
+    for cell in grid.cells:
+        unseen = cell.rule in IGNORANT or cell.attack == "none"
+        assert cell.config.alpha_q == (None if unseen else cell.alpha_q)
+
+
+@pytest.mark.parametrize("rule", IGNORANT)
+def test_a_shared_run_is_the_same_bits_in_every_column(rule: str) -> None:
+    told = [
+        simulate(SimulationConfig(rule=rule, attack="lie", alpha_q=alpha_q, setting="fixed", **SHORT))
+        for alpha_q in (None, 0, 10)
+    ]
+    assert len({result.summary["weights_sha256"] for result in told}) == 1
+
+
+def test_a_run_that_sees_the_claims_is_not_the_same_bits() -> None:
+    told = [
+        simulate(SimulationConfig(rule="fedavg", attack="lie", alpha_q=alpha_q, setting="fixed", **SHORT))
+        for alpha_q in (0, 10)
+    ]
+    assert len({result.summary["weights_sha256"] for result in told}) == 2
+
+
+def test_entries_may_be_tables() -> None:
+    grid = expanded(
+        datasets=[{"dataset": "digits", "fixed": {"rounds": 7, "lr": 0.5}}],
+        partitions=["iid", {"partition": "non-iid", "fixed": {"rounds": 9}}],
+        rules=["fedra", {"rule": "fedra", "params": {"gamma": 0.5}}, {"rule": "rfa", "label": "geometric"}],
+        attacks=[{"attack": "lie", "params": {"z": 1.0}, "label": "little"}],
+        fixed={"num-sampled": 30, "rounds": 5},
+    )
+    assert Counter(cell.rule for cell in grid.cells) == {"fedra": 2, "fedra gamma=0.5": 2, "geometric": 2}
+    for cell in grid.cells:
+        assert cell.config.rounds == (9 if cell.partition == "non-iid" else 7)
+        assert (cell.config.lr, cell.config.num_sampled) == (0.5, 30)
+        assert (cell.attack, cell.config.attack, cell.config.attack_params) == ("little", "lie", {"z": 1.0})
+        assert cell.config.rule_params == ({"gamma": 0.5} if cell.rule == "fedra gamma=0.5" else {})
+
+
+def test_claims_may_be_honest_under_attack() -> None:
+    honest, lying = expanded(attacks=["lie"], rules=["fedavg"], alpha_q=["honest", 10]).cells
+    assert (honest.alpha_q, honest.config.alpha_q) == (None, None)
+    assert (lying.alpha_q, lying.config.alpha_q) == (10.0, 10.0)
+
+
+def test_blocks_replace_lists_and_share_cells() -> None:
+    grid = expanded(
+        rules=["fedavg", "fedra"],
+        seeds=[0],
+        fixed={"rounds": 5},
+        blocks=[{"partitions": ["iid"]}, {"rules": ["fedra"], "seeds": [0, 1], "fixed": {"eval_every": 25}}],
+    )
+    assert [(cell.rule, cell.seed) for cell in grid.cells] == [("fedavg", 0), ("fedra", 0), ("fedra", 1)]
+    assert {cell.config.rounds for cell in grid.cells} == {5}
+
+
+def test_read_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "grid.toml"
+    file.write_text('rules = ["median", {rule = "fedra", label = "ours"}]\n[fixed]\nrounds = 3\n', encoding="utf-8")
+    assert [(cell.rule, cell.config.rounds) for cell in Grid.read(file).cells] == [("median", 3), ("ours", 3)]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"rule": ["fedra"]}, r"a grid has no 'rule'; did you mean 'rules'\?"),
+        ({"rules": ["fedar"]}, r"rule fedar: unknown rule 'fedar'; did you mean 'fedra'\?"),
+        ({"rules": "fedra"}, r"rules = 'fedra'; give a list"),
+        ({"rules": []}, r"rules = \[\]; give a list of at least one"),
+        ({"rules": ["fedra", "fedra"]}, r"rules has 'fedra' twice"),
+        ({"rules": [{"label": "x"}]}, r"an entry of rules has no rule"),
+        ({"rules": [{"rule": "fedra", "label": [1]}]}, r"an entry of rules has label = \[1\]; give a text"),
+        ({"rules": [["fedra"]]}, r"rule=\['fedra'\]; give a text"),
+        ({"rules": [{"rule": "fedra", "parms": {}}]}, r"an entry of rules has no 'parms'; did you mean 'params'\?"),
+        ({"rules": [{"rule": "fedra", "params": {"gama": 1}}]}, r"no parameter 'gama'; did you mean 'gamma'\?"),
+        ({"rules": [{"rule": "fedra", "params": [1]}]}, r"rule_params=\[1\]; give a table"),
+        ({"settings": [{"setting": "fixed", "params": {}}]}, r"an entry of settings has no 'params'"),
+        ({"alpha_q": [True]}, r"alpha_q has True; give numbers"),
+        ({"alpha_q": ["ten"]}, r"alpha_q has 'ten'; give numbers, or 'honest'"),
+        ({"alpha_q": [-1], "attacks": ["lie"]}, r"alpha_q=-1.0; give a finite number"),
+        ({"seeds": [0.5]}, r"seed 0.5, .*: seed=0.5; give a whole number"),
+        ({"fixed": {"rule": "krum"}}, r"\[fixed\] has rule; give it as a list: rules = \['krum'\]"),
+        ({"fixed": {"round": 3}}, r"\[fixed\] has no 'round'; did you mean 'rounds'\?"),
+        ({"fixed": 3}, r"\[fixed\] is 3; give a table"),
+        ({"blocks": {"rules": ["krum"]}}, r"write each one under \[\[blocks\]\]"),
+        ({"blocks": [{"rule": ["krum"]}]}, r"a block has no 'rule'; did you mean 'rules'\?"),
+        ({"blocks": [{"fixed": {"rounds": 2}}, {"fixed": {"rounds": 3}}]}, r"two different runs for dataset digits"),
+        ({"rules": ["bulyan"], "fixed": {"num_sampled": 5}}, r"rule bulyan: .*n"),
+    ],
+)
+def test_mistakes_are_told(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Grid.from_dict(values)
