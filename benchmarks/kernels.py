@@ -25,6 +25,7 @@ from numba import njit
 
 import fedra
 from fedra import kernels
+from fedra.kernels.wide import prefer_wide_vectors
 
 CLIENTS, DIMENSION = 50, 1_000_000
 MALICIOUS = 5
@@ -49,6 +50,7 @@ def peers() -> dict[str, Any]:
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
 def _roof(values: Any, anchors: Any, repetitions: int, one: Any) -> Any:
     """Subtract, take the absolute value and add, twelve times for each value loaded from first-level cache."""
+    prefer_wide_vectors()
     a0, a1, a2, a3, a4, a5 = anchors[0], anchors[1], anchors[2], anchors[3], anchors[4], anchors[5]
     a6, a7, a8, a9, a10, a11 = anchors[6], anchors[7], anchors[8], anchors[9], anchors[10], anchors[11]
     total = np.float64(0.0)

@@ -9,7 +9,7 @@ from tests.flower.deployed import deployment, example, finished, wait_until
 
 from fedra.audit import read_trail
 
-NODES = 6
+NODES = 7
 
 pytestmark = pytest.mark.slow_deployment
 

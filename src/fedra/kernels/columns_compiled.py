@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from fedra.kernels.pointers import row_part
+from fedra.kernels.wide import prefer_wide_vectors
 
 
 @njit(nogil=True, cache=True)
@@ -26,6 +27,7 @@ def _load(addresses: Any, first: int, stop: int, tile: Any) -> Any:
 
 @njit(nogil=True, cache=True)
 def _exchange(low: Any, high: Any) -> None:
+    prefer_wide_vectors()
     for k in range(low.shape[0]):
         a, b = low[k], high[k]
         low[k] = a if a < b else b
@@ -34,6 +36,7 @@ def _exchange(low: Any, high: Any) -> None:
 
 @njit(nogil=True, cache=True)
 def _sort(tile: Any, pairs: Any) -> None:
+    prefer_wide_vectors()
     for c in range(pairs.shape[0]):
         _exchange(tile[pairs[c, 0]], tile[pairs[c, 1]])
 
@@ -43,6 +46,7 @@ def trimmed_mean_block(
     addresses: Any, trim: int, start: int, stop: int, pairs: Any, tile: Any, sums: Any, out: Any
 ) -> None:
     """Write the mean of each column without its `trim` smallest and largest values."""
+    prefer_wide_vectors()
     count = addresses.shape[0]
     share = 1.0 / (count - 2 * trim)
     for first in range(start, stop, tile.shape[1]):
