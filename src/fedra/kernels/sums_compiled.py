@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from fedra.kernels.pointers import row_part
+from fedra.kernels.wide import prefer_wide_vectors
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
@@ -42,6 +43,7 @@ def largest_bits(addresses: Any, start: int, stop: int, mask: Any, largest: Any)
     infinity: one integer maximum finds the magnitude and whatever is not finite. Four rows at a time, because one
     stream of reads does not fill the memory's bandwidth.
     """
+    prefer_wide_vectors()
     count = addresses.shape[0]
     whole = count - count % 4
     for i in range(0, whole, 4):
