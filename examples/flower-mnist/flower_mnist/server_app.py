@@ -22,7 +22,8 @@ app = ServerApp()
 def make_strategy(run: Mapping[str, Any]) -> Strategy:
     sampling = {
         "fraction_evaluate": float(run["fraction-evaluate"]),
-        "min_train_nodes": 1,
+        # Flower settles how many nodes to ask before it waits for them: without this, a first round may ask too few.
+        "min_train_nodes": int(run["min-available-nodes"]),
         "min_available_nodes": int(run["min-available-nodes"]),
     }
     defence = str(run["defence"])
