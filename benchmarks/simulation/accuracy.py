@@ -37,7 +37,9 @@ def cell(rule: str, attack: str, seed: int, rounds: int, data_dir: str | None) -
         max_quantity=512,
         seed=seed,
     )
-    return simulate(config).summary
+    summary = simulate(config).summary
+    summary["config"].pop("data_dir", None)  # where the data lie is nobody's business
+    return summary
 
 
 def main() -> None:
