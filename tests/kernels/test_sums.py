@@ -1,4 +1,4 @@
-"""Weighted sums and largest magnitudes."""
+"""Weighted sums, moments of columns and largest magnitudes."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import DTYPES, SEEDS
 
-from fedra.kernels import largest_magnitudes, weighted_sum
+from fedra.kernels import column_moments, largest_magnitudes, weighted_sum
 
 
 @given(SEEDS, st.integers(1, 20), st.sampled_from([1, 7, 2047, 2049, 16_385]), DTYPES)
@@ -24,6 +24,25 @@ def test_rows_of_weight_zero_are_not_read():
     rows = np.array([[1.0, 2.0], [np.nan, np.inf], [3.0, 4.0]])
     assert weighted_sum(rows, [0.5, 0.0, 0.5]).tolist() == [2.0, 3.0]
     assert weighted_sum(rows, [0.0, 0.0, 0.0]).tolist() == [0.0, 0.0]
+
+
+@given(SEEDS, st.integers(1, 20), st.sampled_from([1, 7, 2047, 2049, 16_385]), DTYPES, st.sampled_from([1, 2]))
+def test_moments_of_columns_are_taken_in_float64(seed, count, dimension, dtype, threads):
+    rng = np.random.default_rng(seed)
+    rows = (rng.standard_normal((count, dimension)) * 1e-3 + rng.standard_normal(dimension)).astype(dtype)
+    mean, deviation = column_moments(rows, threads=threads)
+    exact = rows.astype(np.float64)
+    np.testing.assert_allclose(mean, exact.mean(axis=0), rtol=1e-13, atol=1e-15)
+    expected = exact.std(axis=0, ddof=1) if count > 1 else np.zeros(dimension)
+    np.testing.assert_allclose(deviation, expected, rtol=1e-9, atol=1e-15)
+
+
+def test_moments_of_equal_rows_are_exact_and_of_none_refused():
+    mean, deviation = column_moments(np.full((8, 3), 0.1, dtype=np.float32))
+    assert mean.tolist() == [np.float64(np.float32(0.1))] * 3
+    assert deviation.tolist() == [0.0] * 3
+    with pytest.raises(ValueError, match="no rows"):
+        column_moments(np.empty((0, 3)))
 
 
 @given(SEEDS, st.integers(1, 20), st.sampled_from([1, 7, 2049, 16_385]), DTYPES)

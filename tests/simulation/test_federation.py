@@ -78,6 +78,27 @@ def test_malicious_clients_all_claim_one_quantity_in_all_rounds(alpha_q: float) 
     np.testing.assert_array_equal(made.claims[~made.malicious], true[~made.malicious])
 
 
+def test_with_statistics_of_the_round_sampled_malicious_clients_claim_by_their_own_quantities() -> None:
+    made = federation(alpha_q=5, quantity_statistics="round")
+    true = made.partition.quantities
+    claims = set()
+    for number in range(10):
+        clients = made.sample(number)
+        lying = made.malicious[clients]
+        claimed = made.claims_of(clients)
+        assert set(claimed[lying]) <= {reference.claimed_quantity(true[clients][lying], 5)}
+        np.testing.assert_array_equal(claimed[~lying], true[clients][~lying])
+        claims |= set(claimed[lying])
+    assert len(claims) > 1
+
+
+def test_without_an_enlarged_quantity_statistics_of_the_round_change_nothing() -> None:
+    for given in ({}, {"claimed_quantity": 77}):
+        made, same = federation(quantity_statistics="round", **given), federation(**given)
+        clients = made.sample(3)
+        np.testing.assert_array_equal(made.claims_of(clients), same.claims_of(clients))
+
+
 def test_a_fixed_claim() -> None:
     made = federation(claimed_quantity=12345)
     assert set(made.claims[made.malicious]) == {12345.0}

@@ -10,9 +10,9 @@ from statistics import NormalDist
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from fedra.attacks.view import AttackerView, Labels, Matrix
+from fedra.kernels import column_moments
 
 
 class UpdateAttack(ABC):
@@ -68,17 +68,6 @@ class LabelFlip(UpdateAttack):
         return view.relabelled_gradients(relabel)
 
 
-def _mean_and_deviation(gradients: Matrix) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return mean and standard deviation (ddof=1; one client: 0) of each coordinate."""
-    mean = gradients.mean(axis=0, dtype=np.float64)
-    if len(gradients) < 2:
-        return mean, np.zeros_like(mean)
-    squares = np.zeros_like(mean)
-    for gradient in gradients:
-        squares += np.square(gradient - mean)
-    return mean, np.sqrt(squares / (len(gradients) - 1))
-
-
 @dataclass(frozen=True, kw_only=True)
 class LIE(UpdateAttack):
     r""" "A little is enough": :math:`\mu - z\,\sigma` in each coordinate, the same for all (Baruch et al., 2019).
@@ -99,7 +88,7 @@ class LIE(UpdateAttack):
 
     def __call__(self, view: AttackerView, rng: np.random.Generator) -> Matrix:
         """Hide within the spread of honest updates."""
-        mean, deviation = _mean_and_deviation(view.pool_gradients)
+        mean, deviation = column_moments(view.pool_gradients, threads=1)
         z = largest_unnoticed(view.num_sampled, view.num_malicious) if self.z == "max" else float(self.z)
         return (mean - z * deviation).astype(np.float32)
 
@@ -130,5 +119,5 @@ class Optimize(UpdateAttack):
 
     def __call__(self, view: AttackerView, rng: np.random.Generator) -> Matrix:
         """Push every coordinate back past zero."""
-        mean, deviation = _mean_and_deviation(view.pool_gradients)
+        mean, deviation = column_moments(view.pool_gradients, threads=1)
         return (mean - self.lam * np.sign(mean) * deviation).astype(np.float32)

@@ -47,6 +47,9 @@ def run(
     attack: Annotated[str | None, typer.Option(help="See fedra attacks; or module:name.")] = None,
     attack_param: Parameters = None,
     alpha_q: Annotated[float | None, typer.Option(help="Malicious clients claim mean + this x std.")] = None,
+    quantity_statistics: Annotated[
+        str | None, typer.Option(help="Mean and std of all malicious clients (run) or of the sampled (round).")
+    ] = None,
     claimed_quantity: Annotated[float | None, typer.Option(help="Malicious clients claim this quantity.")] = None,
     local_epochs: Annotated[int | None, typer.Option(help="Local SGD epochs instead of one gradient.")] = None,
     local_steps: Annotated[int | None, typer.Option(help="Local SGD steps instead of one gradient.")] = None,

@@ -13,13 +13,14 @@ from fedra.kernels.columns import (
 )
 from fedra.kernels.distances import distances_to_mean, norms, pairwise_l1, pairwise_squared_l2
 from fedra.kernels.rows import Rows, as_rows
-from fedra.kernels.sums import largest_magnitudes, weighted_sum
+from fedra.kernels.sums import column_moments, largest_magnitudes, weighted_sum
 
 __all__ = [
     "Rows",
     "as_rows",
     "column_mean_around_median",
     "column_median",
+    "column_moments",
     "column_trimmed_mean",
     "column_weighted_trimmed_mean",
     "distances_to_mean",

@@ -1,4 +1,4 @@
-"""Weighted sums of updates, and the largest magnitude in each."""
+"""Weighted sums of updates, moments of their coordinates, and the largest magnitude in each."""
 
 from __future__ import annotations
 
@@ -37,6 +37,26 @@ def weighted_sum(updates: Any, weights: npt.ArrayLike, threads: int | None = Non
     for _ in over_blocks(work, column_blocks(rows.dimension, _TILE), threads):
         pass
     return out
+
+
+def column_moments(
+    updates: Any, threads: int | None = None
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return mean and standard deviation (ddof=1; one row: 0) of each coordinate, both in float64."""
+    from fedra.kernels import sums_compiled as compiled
+
+    rows = as_rows(updates)
+    if not len(rows):
+        raise ValueError("no rows; a mean needs at least one")
+    mean, deviation = np.empty(rows.dimension), np.empty(rows.dimension)
+    like = np.empty(0, dtype=rows.dtype)
+
+    def work(start: int, stop: int) -> None:
+        compiled.moments_block(rows.addresses, start, stop, _TILE, like, mean, deviation)
+
+    for _ in over_blocks(work, column_blocks(rows.dimension, _TILE), threads):
+        pass
+    return mean, deviation
 
 
 def largest_magnitudes(updates: Any, threads: int | None = None) -> npt.NDArray[np.float64]:

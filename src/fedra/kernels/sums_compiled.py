@@ -1,4 +1,4 @@
-"""Compiled loops that go once over memory: weighted sums and the largest magnitude of each row."""
+"""Compiled loops that go once over memory: weighted sums, columns' moments, the largest magnitude of each row."""
 
 from __future__ import annotations
 
@@ -33,6 +33,33 @@ def weighted_sum_block(addresses: Any, weights: Any, start: int, stop: int, buff
             _add_four(sums, a, b, c, d, weights[i : i + 4])
         for k in range(last - first):
             out[first + k] = sums[k]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def moments_block(addresses: Any, start: int, stop: int, tile: int, like: Any, mean: Any, deviation: Any) -> None:
+    """Write each column's mean and standard deviation (ddof=1) over columns start..stop.
+
+    A tile of all rows stays in cache for its second reading; `like` tells the rows' type.
+    """
+    count = addresses.shape[0]
+    for first in range(start, stop, tile):
+        last = min(first + tile, stop)
+        means, squares = mean[first:last], deviation[first:last]
+        means[:] = 0.0
+        squares[:] = 0.0
+        for i in range(count):
+            row = row_part(addresses[i], first, last, like)
+            for k in range(last - first):
+                means[k] += np.float64(row[k])
+        for k in range(last - first):
+            means[k] /= count
+        for i in range(count):
+            row = row_part(addresses[i], first, last, like)
+            for k in range(last - first):
+                away = np.float64(row[k]) - means[k]
+                squares[k] += away * away
+        for k in range(last - first):
+            squares[k] = np.sqrt(squares[k] / (count - 1)) if count > 1 else 0.0
 
 
 @njit(nogil=True, cache=True)

@@ -21,12 +21,13 @@ from fedra.rules import Rule, make_rule, rule_parameters
 from fedra.rules.malicious import checked_count, checked_ratio
 
 Setting = Literal["fixed", "dynamic"]
+QuantityStatistics = Literal["run", "round"]
 
 # The learning rates of the paper, and ours for the embedded digits and for data sets that the paper does not have.
 LEARNING_RATES = {"mnist": 1e-4, "fashion-mnist": 1e-4, "cifar10": 1e-3, "mind": 1e-4, "huffpost": 1e-4, "digits": 1e-2}
 _OTHER_LEARNING_RATE = 1e-3
 
-_TEXTS = ("dataset", "data_dir", "partition", "model", "setting", "rule", "optimizer", "attack")
+_TEXTS = ("dataset", "data_dir", "partition", "model", "setting", "rule", "optimizer", "attack", "quantity_statistics")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +55,8 @@ class SimulationConfig:
         attack: a name of `fedra.attacks.ATTACKS`, or module:name.
         attack_params: the attack's parameters.
         alpha_q: malicious clients claim mean + alpha_q std of their true quantities; None: they claim the truth.
+        quantity_statistics: mean and std for alpha_q are over all malicious clients, once per "run", or over those that
+            are sampled, anew in each "round".
         claimed_quantity: malicious clients claim this number instead.
         local_epochs: passes over its data that a client makes by SGD; None with `local_steps` None: one gradient.
         local_steps: SGD steps that a client makes instead.
@@ -86,6 +89,7 @@ class SimulationConfig:
     attack: str = "none"
     attack_params: Mapping[str, Any] = field(default_factory=dict)
     alpha_q: float | None = None
+    quantity_statistics: QuantityStatistics = "run"
     claimed_quantity: float | None = None
     local_epochs: int | None = None
     local_steps: int | None = None
@@ -109,6 +113,11 @@ class SimulationConfig:
             raise ValueError(f"unknown model {self.model!r}{nearest(self.model, MODELS)}, or module:function")
         if self.setting not in get_args(Setting):
             raise ValueError(f"unknown setting {self.setting!r}{nearest(self.setting, get_args(Setting))}")
+        if self.quantity_statistics not in get_args(QuantityStatistics):
+            valid = get_args(QuantityStatistics)
+            raise ValueError(
+                f"unknown quantity_statistics {self.quantity_statistics!r}{nearest(self.quantity_statistics, valid)}"
+            )
         checked_ratio(self.malicious_ratio)
         for name in ("num_sampled", "rounds", "eval_every", "checkpoint_every", "threads", "batch_size"):
             checked_count(name, getattr(self, name), 1)

@@ -20,7 +20,10 @@ _POOL = 50
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Federation:
-    """N clients with their data, M of them malicious, and the quantity each one claims."""
+    """N clients with their data, M of them malicious, and the quantity each one claims.
+
+    With `alpha_q_of_round` the sampled malicious clients claim by their own mean and std instead.
+    """
 
     partition: Partition
     malicious: npt.NDArray[np.bool_]
@@ -28,6 +31,7 @@ class Federation:
     setting: str
     num_sampled: int
     seed: int
+    alpha_q_of_round: float | None = None
 
     @property
     def num_clients(self) -> int:
@@ -49,6 +53,15 @@ class Federation:
                 ]
             )
         return np.sort(chosen).astype(np.int64)
+
+    def claims_of(self, clients: Ids) -> npt.NDArray[np.float64]:
+        """Return what the clients of a round claim."""
+        claims = self.claims[clients]
+        if self.alpha_q_of_round is not None:
+            lying = self.malicious[clients]
+            true = self.partition.quantities[clients][lying]
+            claims[lying] = claimed_by_malicious(true, alpha_q=self.alpha_q_of_round)
+        return claims
 
     def pool(self, round_number: int) -> Ids:
         """Return the malicious clients whose honest gradients an attacker takes its statistics from."""
@@ -90,6 +103,7 @@ def make_federation(config: SimulationConfig, dataset: Dataset) -> Federation:
         setting=config.setting,
         num_sampled=config.num_sampled,
         seed=config.seed,
+        alpha_q_of_round=config.alpha_q if config.quantity_statistics == "round" else None,
     )
     config.check_rule(config.make_rule(total))
     return federation

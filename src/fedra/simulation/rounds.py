@@ -78,7 +78,7 @@ class Simulation:
         self._clients.load(state.weights)
         clients = self.federation.sample(state.round)
         malicious = self.federation.malicious[clients]
-        claims = self.federation.claims[clients]
+        claims = self.federation.claims_of(clients)
         rows = self._rows(state, clients, malicious)
         verdict = self.rule(rows, claims, clients.tolist(), threads=self.config.threads)
         weights, optimizer = state.weights, state.optimizer
