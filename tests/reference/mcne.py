@@ -67,6 +67,8 @@ def _pooled(benign, malicious):
 def log_likelihoods(scores, *, ratio="0.1", num_clients=None, variance="separate"):
     """``L(m)`` for m = 0 .. floor((n - 3)/2)."""
     ordered = sorted(float(score) for score in scores)
+    if variance == "pooled-root":
+        ordered = [sqrt(score) for score in ordered]
     n = len(ordered)
     floor_sigma = 1e-6 * _deviation(ordered)
     values = []

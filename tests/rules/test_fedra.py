@@ -49,7 +49,7 @@ def test_fixed_keeps_all_but_the_largest_scores(cohort, ratio, gamma, known):
     RATIOS,
     GAMMAS,
     st.sampled_from(["unknown", "everyone", "large"]),
-    st.sampled_from(["separate", "pooled"]),
+    st.sampled_from(["separate", "pooled", "pooled-root"]),
 )
 def test_dynamic_drops_as_many_as_it_estimates(cohort, ratio, gamma, known, variance):
     num_clients = federation(cohort, known)
@@ -65,7 +65,7 @@ def test_dynamic_drops_as_many_as_it_estimates(cohort, ratio, gamma, known, vari
     assert_near(verdict.update, update, cohort.updates)
 
 
-@given(rounds(least_clients=5, dtypes=st.just(np.float64)), st.sampled_from(["separate", "pooled"]))
+@given(rounds(least_clients=5, dtypes=st.just(np.float64)), st.sampled_from(["separate", "pooled", "pooled-root"]))
 def test_iterating_scores_again_with_the_estimate(cohort, variance):
     scores, num_malicious, kept, update = reference.fedra(
         cohort.updates, cohort.quantities, variance=variance, iterate=True
@@ -125,7 +125,7 @@ def test_five_identical_colluders_are_all_dropped():
     updates[[3, 11, 12, 30, 49]] = 3.0 + rng.standard_normal(200)
     quantities = np.floor(np.exp(rng.uniform(0, 3, 50))) + 1
     quantities[[3, 11, 12, 30, 49]] = 500
-    for variance in ("separate", "pooled"):
+    for variance in ("separate", "pooled", "pooled-root"):
         verdict = fedra.FedRA(num_clients=3025, variance=variance)(updates, quantities)
         assert len(set(verdict.scores[[3, 11, 12, 30, 49]])) == 1
         assert not verdict.kept[[3, 11, 12, 30, 49]].any()
@@ -162,7 +162,7 @@ def test_gamma_outside_its_range_is_refused(gamma):
     [
         ({"gamma": "0.1"}, TypeError, "gamma='0.1'; give a number"),
         ({"setting": "static"}, ValueError, "setting='static'; valid: dynamic, fixed"),
-        ({"variance": "both"}, ValueError, "variance='both'; valid: separate, pooled"),
+        ({"variance": "both"}, ValueError, "variance='both'; valid: separate, pooled, pooled-root"),
         ({"num_clients": 0}, ValueError, "num_clients=0; give a whole number of at least 1"),
         ({"num_clients": 30.5}, TypeError, "num_clients=30.5"),
         ({"iterate": "no"}, TypeError, "iterate='no'; give True or False"),

@@ -214,7 +214,7 @@ def test_two_groups_of_identical_clients(name):
     assert ((verdict.update >= 0) & (verdict.update <= 5)).all()
 
 
-@pytest.mark.parametrize("variance", ["separate", "pooled"])
+@pytest.mark.parametrize("variance", ["separate", "pooled", "pooled-root"])
 def test_fedra_drops_the_smaller_of_two_identical_groups(variance):
     updates = np.zeros((10, 4))
     updates[[1, 4, 8]] = 5.0

@@ -14,7 +14,7 @@ from tests.strategies import SEEDS
 import fedra
 from fedra.rules import mcne
 
-VARIANCE = st.sampled_from(["separate", "pooled"])
+VARIANCE = st.sampled_from(["separate", "pooled", "pooled-root"])
 RATIOS = st.sampled_from(["0", "0.05", "0.1", "0.3", "0.49"])
 
 
@@ -102,7 +102,7 @@ def test_an_unknown_federation_is_the_limit_of_large_ones():
     np.testing.assert_allclose(unknown - unknown[0], large - large[0], rtol=1e-4)
 
 
-@pytest.mark.parametrize("variance", ["separate", "pooled"])
+@pytest.mark.parametrize("variance", ["separate", "pooled", "pooled-root"])
 @pytest.mark.parametrize(
     ("clients", "ratio", "num_clients", "mode"),
     [(50, 0.1, 3025, 5), (50, 0.1, None, 5), (20, 0.0, None, 0), (9, 0.3, 9, 2)],
@@ -121,6 +121,12 @@ def test_the_floor_defuses_ties_among_colluders():
 
 def test_pooled_takes_the_smallest_exact_split():
     assert fedra.estimate_num_malicious([1.0] * 9 + [4.0] * 3, variance="pooled") == 3
+
+
+def test_roots_are_taken_of_no_negative_score():
+    assert fedra.estimate_num_malicious([-1.0] + [1.0] * 8, variance="pooled") == 0
+    with pytest.raises(ValueError, match=r"a score is -1.0; variance='pooled-root' takes scores of at least 0"):
+        fedra.estimate_num_malicious([-1.0] + [1.0] * 8, variance="pooled-root")
 
 
 def test_pooled_never_returns_an_impossible_number():
@@ -166,7 +172,7 @@ def test_scores_that_cannot_be_estimated_from_are_refused(scores):
         ({"malicious_ratio": True}, TypeError, "malicious_ratio=True"),
         ({"num_clients": 4}, ValueError, "num_clients=4 is less than the 5 clients"),
         ({"num_clients": 1e3}, TypeError, "num_clients=1000.0"),
-        ({"variance": "pool"}, ValueError, "variance='pool'; valid: separate, pooled"),
+        ({"variance": "pool"}, ValueError, "variance='pool'; valid: separate, pooled, pooled-root"),
     ],
 )
 def test_mistakes_name_the_value(parameters, error, message):

@@ -18,7 +18,7 @@ def colluding_round(colluders: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_by_index_one_of_three_colluders_gets_in():
     updates, quantities = colluding_round(3)
-    verdict = fedra.FedRA(setting="fixed", num_malicious=1)(updates, quantities)
+    verdict = fedra.FedRA.as_printed(setting="fixed", num_malicious=1)(updates, quantities)
     assert verdict.kept[:3].tolist() == [True, False, False]
 
 
@@ -34,7 +34,7 @@ def test_dropping_ties_leaves_out_all_colluders(setting):
 def test_dropping_ties_changes_nothing_without_ties():
     rng = np.random.default_rng(1)
     updates, quantities = rng.normal(0, 1, (12, 50)), rng.integers(1, 100, 12)
-    plain = fedra.FedRA(setting="fixed")(updates, quantities)
+    plain = fedra.FedRA(setting="fixed", drop_ties=False)(updates, quantities)
     dropping = fedra.FedRA(setting="fixed", drop_ties=True)(updates, quantities)
     np.testing.assert_array_equal(plain.kept, dropping.kept)
     np.testing.assert_array_equal(plain.update, dropping.update)
@@ -44,6 +44,12 @@ def test_where_all_tie_somebody_is_kept():
     verdict = fedra.FedRA(setting="fixed", drop_ties=True)(np.ones((12, 5)), np.ones(12))
     assert verdict.kept.sum() == 12 - verdict.num_malicious - 1
     np.testing.assert_array_equal(verdict.update, np.ones(5))
+
+
+def test_as_printed_is_the_papers_method_with_other_parameters_as_given():
+    rule = fedra.FedRA.as_printed(gamma=0.5, num_clients=100)
+    assert (rule.variance, rule.drop_ties, rule.gamma, rule.num_clients) == ("separate", False, 0.5, 100)
+    assert fedra.FedRA() == fedra.FedRA(variance="pooled-root", drop_ties=True, gamma=0.1)
 
 
 def test_a_switch_is_a_switch():

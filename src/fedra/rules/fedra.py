@@ -81,10 +81,12 @@ class FedRA(AssumesMalicious):
         num_clients: N, the size of the federation; None where it is not known.
         gamma: the exponent of the scorer, in [0, 0.5].
         setting: "dynamic" estimates how many to drop in each round, "fixed" drops m~+1.
-        variance: MCNE's variances, "separate" as in the paper, or "pooled".
+        variance: MCNE's variances: "separate" as in the paper, "pooled", or "pooled-root", which estimates best.
         iterate: score again with MCNE's estimate until it no longer changes, five times at most.
-        drop_ties: leave out clients whose score equals that of one left out, instead of keeping the first of them.
-            Ours, not the paper's: colluders who send the same update and claim tie, and a cut among them lets one in.
+        drop_ties: leave out clients whose score equals that of one left out, instead of keeping the first of them:
+            colluders who send the same update and claim tie, and a cut among them lets one in.
+
+    `variance` and `drop_ties` are ours where they are not "separate" and False; `as_printed` is the paper's method.
     """
 
     name: ClassVar[str] = "fedra"
@@ -95,9 +97,9 @@ class FedRA(AssumesMalicious):
     num_clients: int | None = None
     gamma: float = 0.1
     setting: Setting = "dynamic"
-    variance: Variance = "separate"
+    variance: Variance = "pooled-root"
     iterate: bool = False
-    drop_ties: bool = False
+    drop_ties: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -112,6 +114,11 @@ class FedRA(AssumesMalicious):
         checked_switch("drop_ties", self.drop_ties)
         if self.iterate and self.setting == "fixed":
             raise ValueError("iterate=True repeats the estimate of m~, which setting='fixed' does not make")
+
+    @classmethod
+    def as_printed(cls, **parameters: Any) -> FedRA:
+        """Return the rule as the paper has it, with other parameters as given."""
+        return cls(**{"variance": "separate", "drop_ties": False, **parameters})
 
     def most_malicious(self, num_sampled: int) -> int:
         """Return the largest m~ with n > 2m~+2."""

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from fedra.cohort import Floats
 from fedra.rules.malicious import checked_count, checked_ratio, exact
 
-Variance = Literal["separate", "pooled"]
-VARIANCES: tuple[Variance, ...] = ("separate", "pooled")
+Variance = Literal["separate", "pooled", "pooled-root"]
+VARIANCES: tuple[Variance, ...] = ("separate", "pooled", "pooled-root")
 
 # Colluders send identical updates, their scores tie, and a variance of 0 would make any such group infinitely likely.
 # Relative to the spread of all scores, so that the estimate does not change with their unit.
@@ -43,13 +43,18 @@ def estimate_num_malicious(
         scores: the round's n quantity-robust scores, n >= 3, all finite.
         malicious_ratio: the share of malicious clients in the federation, in [0, 0.5).
         num_clients: N, the size of the federation.
-        variance: "separate" variances for the two groups, as in the paper, or one "pooled" variance.
+        variance: "separate" variances for the two groups, as in the paper; one "pooled" variance; or "pooled-root", one
+            variance of the scores' square roots, which are less skewed (none of them may be negative).
     """
     values = np.sort(np.asarray(scores, dtype=np.float64))
     if values.ndim != 1 or len(values) < 3 or not np.isfinite(values).all():
         raise ValueError(f"scores of shape {values.shape}; give at least 3 finite numbers")
     if variance not in VARIANCES:
         raise ValueError(f"variance={variance!r}; valid: {', '.join(VARIANCES)}")
+    if variance == "pooled-root":
+        if values[0] < 0:
+            raise ValueError(f"a score is {values[0]}; variance='pooled-root' takes scores of at least 0")
+        values = np.sqrt(values)
     count = len(values)
     prior = log_prior(count, malicious_ratio, num_clients)
     if np.isneginf(prior).all():
@@ -60,7 +65,7 @@ def estimate_num_malicious(
     if spread == 0:
         return int(np.argmax(prior))
     values = values / largest / spread
-    if variance == "pooled":
+    if variance != "separate":
         return _pooled(values, prior)
     likelihoods = [prior[m] + _separate(values, m) for m in range(len(prior))]
     return int(np.argmax(likelihoods))
