@@ -2,13 +2,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 export FLWR_TELEMETRY_ENABLED = 0
 export FLWR_DISABLE_UPDATE_CHECK = 1
 export RAY_USAGE_STATS_ENABLED = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-deploy check format bench bench-simulation bench-accuracy bench-flower clean
+.PHONY: help install demo test test-browser test-deploy check format bench bench-simulation bench-flower reproduction clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -28,6 +29,12 @@ demo: $(STAMP) ## Show the main job on embedded data
 
 test: $(STAMP) ## Run the tests
 	$(BIN)/python -m pytest -q
+
+test-browser: $(STAMP) ## Click through a report in Chromium, installed from Debian where apt is there
+	@command -v chromium > /dev/null || { command -v apt-get > /dev/null && \
+		$(SUDO) apt-get update -qq && $(SUDO) apt-get install -qq -y --no-install-recommends chromium > /dev/null; } || \
+		echo "chromium is not here and could not be installed; the browser tests are skipped"
+	FEDRA_REQUIRE_BROWSER=$$(command -v chromium > /dev/null && echo 1) $(BIN)/python -m pytest -q -m browser -rs
 
 test-deploy: $(STAMP) ## Run secure deployments with failures, minutes long
 	$(BIN)/python -m pytest -q -m slow_deployment
@@ -49,8 +56,8 @@ bench: $(STAMP) ## Compare kernels and rules with peers; writes benchmarks/resul
 bench-simulation: $(STAMP) ## Compare the simulation with its peers
 	$(BIN)/python benchmarks/simulation/peers.py
 
-bench-accuracy: $(STAMP) ## MNIST under attack, three seeds; needs FEDRA_DATA
-	$(BIN)/python benchmarks/simulation/accuracy.py
+reproduction: $(STAMP) ## Put the tables of results/ into README and docs/reproduction.md
+	$(BIN)/python benchmarks/reproduction.py
 
 bench-flower: $(STAMP) ## Compare the Flower strategies with Flower's own
 	$(BIN)/python benchmarks/flower.py

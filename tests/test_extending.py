@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,7 +14,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "extending.md").read_text(encoding="utf-8"), re.DOTALL)
+PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+COMMANDS = "".join(re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)).splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -66,3 +70,15 @@ def test_a_rule_and_an_attack_outside_fedra(tmp_path: Path) -> None:
     arguments += ["--attack-param", "factor=5", "--alpha-q", "10", "--rounds", "2", "--out", "x", "--quiet"]
     run(ROOT / "src", "-m", "fedra", *arguments, cwd=tmp_path)
     assert (tmp_path / "x" / "result.json").is_file()
+
+
+def test_a_rule_outside_fedra_gets_its_row_in_the_papers_tables(tmp_path: Path) -> None:
+    (tmp_path / "my_rules.py").write_text(BLOCKS[0], encoding="utf-8")
+    first, second = COMMANDS
+    assert "my_rules:CappedMean" in run(ROOT / "src", "-m", *shlex.split(first), cwd=tmp_path)
+    told = json.loads(run(ROOT / "src", "-m", *shlex.split(second), "--json", cwd=tmp_path))
+    rows = [line["row"] for line in told["entries"] if (line["attack"], line["alpha_q"]) == ("lie", 10)]
+    assert sorted(rows) == ["Capped at 5", "FedAdam", "FedRA", "my_rules:CappedMean"]
+    assert all(line["mean"] is not None for line in told["entries"])
+    assert told["missing"] == 6
+    assert "Capped at 5" in (tmp_path / "runs" / "paper" / "report" / "report.html").read_text(encoding="utf-8")

@@ -12,6 +12,8 @@ from fedra.cli.data import data_app
 from fedra.cli.demo import demo
 from fedra.cli.grid import grid
 from fedra.cli.listing import attacks, rules
+from fedra.cli.paper import paper
+from fedra.cli.report import report
 from fedra.cli.run import run
 
 app = typer.Typer(
@@ -24,6 +26,8 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(grid)
+app.command()(paper)
+app.command()(report)
 app.command()(demo)
 app.command()(rules)
 app.command()(attacks)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +10,7 @@ import typer
 from rich.table import Table
 
 from fedra.cli.console import console, errors, mistakes_told, show, terminated_as_interrupted
+from fedra.cli.parameters import parsed
 from fedra.cli.progress import shown
 
 if TYPE_CHECKING:
@@ -108,23 +108,12 @@ def _settings(values: dict[str, Any], given: dict[str, Any]) -> SimulationConfig
     from fedra.simulation import SimulationConfig
 
     for table in _TABLES:
-        flags = given.pop(table.removesuffix("s"), None)
+        name = table.removesuffix("s")
+        flags = given.pop(name, None)
         if flags:
-            values[table] = {**values.get(table, {}), **dict(_parsed(flag, table) for flag in flags)}
+            option = f"--{name.replace('_', '-')}"
+            values[table] = {**values.get(table, {}), **dict(parsed(flag, option) for flag in flags)}
     return SimulationConfig.from_dict({**values, **given})
-
-
-def _parsed(flag: str, table: str) -> tuple[str, Any]:
-    """Read NAME=VALUE, the value as TOML where it is that, else as text."""
-    name, equals, text = flag.partition("=")
-    if not equals or not name:
-        option = table.removesuffix("s").replace("_", "-")
-        raise ValueError(f"--{option} {flag!r} is not of the form NAME=VALUE")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text
-    return name.strip().replace("-", "_"), value
 
 
 def _new_folder(config: SimulationConfig) -> Path:

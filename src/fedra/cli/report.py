@@ -1,0 +1,111 @@
+"""`fedra report`: tables, figures and one page, of a grid's folder or of compact results."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from fedra.cli.console import console, errors, is_terminal, mistakes_told
+
+if TYPE_CHECKING:
+    from fedra.report import Report
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+Tell = Callable[[str, int, int], None]
+
+
+def report(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder of fedra grid or fedra paper, or compact files.")
+    ],
+    out: Annotated[Path | None, typer.Option(help="Folder for the report; default: report in DIR.")] = None,
+    compact: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write the results here too, as three small files.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    no_figures: Annotated[bool, typer.Option("--no-figures", help="No PNG and SVG, which need matplotlib.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+) -> None:
+    """Write the tables beside the paper's, the figures, and one HTML page that works offline."""
+    with mistakes_told():
+        # Imported late: drawing and data frames take a second, which --help should not.
+        from fedra.report import build_report
+
+        given = {} if title is None else {"title": title}
+        with _shown(quiet=quiet or as_json) as tell:
+            made = build_report(folder, out, figures=not no_figures, compact=compact, progress=tell, **given)
+    if as_json:
+        typer.echo(json.dumps(_told(made), indent=2))
+    elif not quiet:
+        for line in _lines(made):
+            console.print(line, soft_wrap=True, markup=False)
+
+
+def _told(made: Report) -> dict[str, object]:
+    return {
+        "page": str(made.page),
+        "summary": str(made.summary),
+        "tables": [str(file) for file in made.tables],
+        "figures": [str(file) for file in made.figures],
+        "missing_figures": list(made.missing),
+        "runs": made.counts,
+        "winners": {share.table: {"same": share.same, "columns": share.columns} for share in made.agreement},
+        "compact": None if made.compact is None else str(made.compact),
+    }
+
+
+def _lines(made: Report) -> Iterator[str]:
+    yield f"runs: {', '.join(f'{count} {state}' for state, count in made.counts.items())}"
+    yield f"page: {made.page}"
+    yield f"summary: {made.summary}"
+    yield f"tables: {len(made.tables)} files in {made.tables[0].parent}"
+    if made.figures:
+        yield f"figures: {len(made.figures)} files in {made.figures[0].parent}"
+    if made.missing:
+        yield f"no results for {', '.join(made.missing)}"
+    if made.agreement:
+        same, columns = (sum(getattr(share, name) for share in made.agreement) for name in ("same", "columns"))
+        yield f"winner as published in {same} of {columns} columns"
+    if made.compact is not None:
+        yield f"compact results: {made.compact}"
+
+
+@contextmanager
+def _shown(*, quiet: bool) -> Iterator[Tell | None]:
+    """Yield what to call with how far it is: a bar on a terminal, a line now and then elsewhere."""
+    if quiet:
+        yield None
+    elif is_terminal():
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn())
+        with Progress(*columns, console=errors, transient=True) as bars:
+            tasks = {}
+
+            def draw(what: str, done: int, of: int) -> None:
+                if what not in tasks:
+                    tasks[what] = bars.add_task(what)
+                bars.update(tasks[what], completed=done, total=of)
+
+            yield draw
+    else:
+        yield _now_and_then()
+
+
+def _now_and_then() -> Tell:
+    told = time.monotonic()
+
+    def say(what: str, done: int, of: int) -> None:
+        nonlocal told
+        if time.monotonic() - told > _SECONDS_BETWEEN_LINES:
+            told = time.monotonic()
+            errors.print(f"{what}: {done} of {of}", soft_wrap=True, markup=False)
+
+    return say

@@ -1,0 +1,38 @@
+"""What people call the data sets, settings, attacks and rules of a report."""
+
+from __future__ import annotations
+
+import re
+
+from fedra.experiments import read_paper
+from fedra.experiments.protocols import read_protocols
+
+_OURS = {
+    "digits": "Digits",
+    "fashion-mnist": "Fashion-MNIST",
+    "huffpost": "HuffPost",
+    "iid": "IID",
+    "non-iid": "non-IID",
+    "dirichlet": "Dirichlet",
+    "fixed": "fixed ratio",
+    "dynamic": "dynamic ratio",
+    "none": "No attack",
+    "uniform": "Uniform",
+    "fedra, under-estimated": "FedRA, under-estimated",
+    "fedra, over-estimated": "FedRA, over-estimated",
+}
+
+
+def printed(label: str) -> str:
+    """Return the name in print of a data set, partition, setting, attack or rule; others keep their own."""
+    return {**read_paper().names, **_OURS}.get(label, label)
+
+
+def stands_for(dataset: str) -> str:
+    """Return the data set of the paper in whose place this one is; most are in their own."""
+    return read_protocols().stands_for.get(dataset, dataset)
+
+
+def file_stem(*words: str) -> str:
+    """Return words as one that is safe in file names, addresses and LaTeX labels."""
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower()).strip("-") or "table"

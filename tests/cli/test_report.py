@@ -1,0 +1,75 @@
+"""`fedra report` as people call it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.report.small_grid import small_grid
+from typer.testing import CliRunner, Result
+
+from fedra.cli import app
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("grid")
+    small_grid(path, leave_out=("seed1", "median"))
+    return path
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["report", *map(str, arguments)])
+
+
+def test_it_tells_what_it_wrote(folder: Path, tmp_path: Path) -> None:
+    done = call(folder, "--out", tmp_path / "out", "--compact", tmp_path / "small", "--title", "Mine & yours")
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert f"page: {tmp_path / 'out' / 'report.html'}" in lines
+    assert f"compact results: {tmp_path / 'small'}" in lines
+    assert "no results for figure2, figure4, figure5" in lines
+    assert lines[0].startswith("runs: ")
+    assert " missing" in lines[0]
+    assert "Mine &amp; yours" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert (tmp_path / "out" / "figures" / "figure1.svg").is_file()
+    assert sorted(file.name for file in (tmp_path / "small").iterdir()) == [
+        "curves.parquet",
+        "results.parquet",
+        "scores.parquet",
+    ]
+    again = call(tmp_path / "small", "--no-figures", "--quiet")
+    assert (again.exit_code, again.stdout, again.stderr) == (0, "", "")
+    assert (tmp_path / "small" / "report" / "report.html").is_file()
+    first, second = (path / "tables" / "all.csv" for path in (tmp_path / "out", tmp_path / "small" / "report"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_as_json(folder: Path, tmp_path: Path) -> None:
+    done = call(folder, "--out", tmp_path, "--no-figures", "--json")
+    assert (done.exit_code, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert told["page"] == str(tmp_path / "report.html")
+    assert (told["figures"], told["compact"]) == ([], None)
+    assert all(Path(file).is_file() for file in told["tables"])
+    assert told["runs"]["done"] > 0
+
+
+def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
+    done = call(tmp_path)
+    assert done.exit_code == 2
+    assert "holds no results" in done.stderr
+    assert "Traceback" not in done.stderr
+    missing = call(tmp_path / "nowhere")
+    assert missing.exit_code == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_as_a_process(folder: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fedra", "report", str(folder), "--out", str(tmp_path), "--no-figures"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "page: " in done.stdout

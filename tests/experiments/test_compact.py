@@ -1,0 +1,216 @@
+"""Compact results: the same as the run folders say, and never an exception for a run that is damaged."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from tests.report.small_grid import GRID, fail, small_grid
+
+from fedra.experiments import GridFolder, Results, read_results
+from fedra.experiments.compact import CELLS, CURVES, SCORE_EDGES, SCORES
+from fedra.simulation import RunFolder
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    path = tmp_path_factory.mktemp("grid")
+    small_grid(path)
+    return path
+
+
+@pytest.fixture
+def folder(whole, tmp_path):
+    """A copy to damage."""
+    return shutil.copytree(whole, tmp_path / "copy")
+
+
+def some_run(path, rule, attack="lie"):
+    return sorted(run.name for run in (path / "runs").iterdir() if f"-{rule}-{attack}" in run.name)[0]
+
+
+def test_cells_are_those_of_the_folder(whole):
+    pd.testing.assert_frame_equal(Results.read(whole).cells, read_results(whole))
+
+
+def test_curves_are_what_the_rounds_add_up_to(whole):
+    curves = Results.read(whole).curves
+    assert set(curves["run"]) == {run.name for run in (whole / "runs").iterdir()}
+    for rule in ("fedavg", "median", "fedra"):
+        run = some_run(whole, rule)
+        rounds = RunFolder(path=whole / "runs" / run).frame("rounds")
+        lines = curves[curves["run"] == run].to_dict("records")
+        assert [line["round"] for line in lines] == [2, 4]
+        for line, (first, last) in zip(lines, ((0, 1), (2, 3)), strict=True):
+            own = rounds[(rounds["round"] >= first) & (rounds["round"] <= last)]
+            for name in ("caught", "missed", "wronged"):
+                assert line[name] == own[name].sum()
+            assert line["accuracy"] == own["accuracy"].iloc[-1]
+            errors = (own["estimated_malicious"] - own["num_malicious"]).abs().dropna()
+            if rule == "fedra":
+                assert line["estimate_error"] == pytest.approx(errors.mean())
+            elif errors.empty:
+                assert np.isnan(line["estimate_error"])
+
+
+def test_scores_are_counted_against_the_median_of_their_round(whole):
+    scores = Results.read(whole).scores
+    run = some_run(whole, "fedra")
+    clients = RunFolder(path=whole / "runs" / run).frame("clients")
+    expected = {}
+    for _, lines in clients.groupby("round"):
+        for score, malicious in zip(lines["score"], lines["malicious"], strict=True):
+            power = np.clip(np.log10(score / lines["score"].median()), SCORE_EDGES[0], SCORE_EDGES[-1])
+            place = min(int(np.searchsorted(SCORE_EDGES, power, side="right")) - 1, len(SCORE_EDGES) - 2)
+            expected[malicious, place] = expected.get((malicious, place), 0) + 1
+    own = scores[scores["run"] == run]
+    found = {
+        (malicious, int(np.searchsorted(SCORE_EDGES, low))): count
+        for malicious, low, count in zip(own["malicious"], own["low"], own["count"], strict=True)
+    }
+    assert found == expected
+    assert np.allclose(own["high"] - own["low"], SCORE_EDGES[1] - SCORE_EDGES[0])
+    assert not scores["run"].str.contains("fedavg").any()
+
+
+def test_only_the_last_fifty_rounds_are_counted(tmp_path):
+    values = {"rules": ["fedra"], "fixed": {"rounds": 53, "num_sampled": 12, "eval_every": 50}}
+    small_grid(tmp_path, values=values)
+    assert Results.read(tmp_path).scores["count"].sum() == 50 * 12
+
+
+def test_files_say_the_same_as_the_folder(whole, tmp_path):
+    results = Results.read(whole)
+    results.write(tmp_path / "small")
+    again = Results.read(tmp_path / "small")
+    assert sorted(file.name for file in (tmp_path / "small").iterdir()) == sorted([CELLS, CURVES, SCORES])
+    for name in ("cells", "curves", "scores"):
+        pd.testing.assert_frame_equal(getattr(again, name), getattr(results, name))
+    metadata = pq.read_metadata(tmp_path / "small" / CELLS)
+    assert metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+def test_where_the_data_lay_is_not_told(tmp_path):
+    secret = str(tmp_path / "secret")
+    small_grid(
+        tmp_path, values={**GRID, "fixed": {**GRID["fixed"], "data_dir": secret}}, leave_out=("median", "seed1", "q10")
+    )
+    run = read_results(tmp_path)["run"][lambda runs: runs.str.contains("median")].iloc[0]
+    fail(tmp_path, run, f"OSError: no data in {secret}/x")
+    results = Results.read(tmp_path)
+    assert "secret" not in results.cells.to_csv()
+    assert "OSError: no data in data_dir/x" in set(results.cells["error"].dropna())
+    assert "data_dir" not in json.loads(results.cells["config"].iloc[0])
+    results.write(tmp_path / "small")
+    assert b"secret" not in b"".join(file.read_bytes() for file in (tmp_path / "small").iterdir())
+
+
+def test_progress_is_told(whole):
+    told = []
+    Results.read(whole, lambda done, of: told.append((done, of)))
+    count = len(list((whole / "runs").iterdir()))
+    assert told == [(number, count) for number in range(1, count + 1)]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"final_accuracy": 3}'])
+def test_a_damaged_result_is_a_failed_run(folder, text):
+    run = some_run(folder, "fedra")
+    (folder / "runs" / run / "result.json").write_text(text, encoding="utf-8")
+    results = Results.read(folder)
+    own = results.cells[results.cells["run"] == run]
+    assert set(own["status"]) == {"failed"}
+    assert own["error"].str.startswith("its result cannot be read").all()
+    assert (results.cells["status"] == "done").sum() == len(results.cells) - len(own)
+
+
+def test_a_figure_that_is_no_number_is_a_failed_run(folder):
+    file = folder / "runs" / some_run(folder, "fedra") / "result.json"
+    result = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({**result, "final_accuracy": "good"}), encoding="utf-8")
+    cells = Results.read(folder).cells
+    assert cells.set_index("run").loc[[file.parent.name], "status"].unique().tolist() == ["failed"]
+
+
+@pytest.mark.parametrize("name", ["rounds", "clients"])
+def test_damaged_records_are_told_and_cost_only_themselves(folder, name):
+    run = some_run(folder, "fedra")
+    file = folder / "runs" / run / f"{name}.parquet"
+    file.write_bytes(file.read_bytes()[:100])
+    results = Results.read(folder)
+    own = results.cells[results.cells["run"] == run]
+    assert set(own["status"]) == {"done"}
+    assert own["error"].str.startswith(f"its {name} cannot be read").all()
+    assert (run in set(results.scores["run"])) == (name == "rounds")
+    assert (run in set(results.curves["run"])) == (name == "clients")
+    assert len(set(results.curves["run"])) >= len(list((folder / "runs").iterdir())) - 1
+
+
+def test_records_without_a_column_are_damaged(folder):
+    run = some_run(folder, "median")
+    pd.DataFrame({"round": [0, 1]}).to_parquet(folder / "runs" / run / "rounds.parquet")
+    cells = Results.read(folder).cells
+    assert cells.set_index("run").loc[[run], "error"].notna().all()
+
+
+def test_an_unfinished_run_is_shown_as_far_as_it_goes(folder):
+    run = some_run(folder, "fedra")
+    path = folder / "runs" / run
+    (path / "parts").mkdir()
+    for name in ("rounds", "clients"):
+        frame = pd.read_parquet(path / f"{name}.parquet")
+        (path / f"{name}.parquet").unlink()
+        frame[frame["round"] < 2].to_parquet(path / "parts" / f"{name}-00000002.parquet")
+    (path / "result.json").unlink()
+    results = Results.read(folder)
+    assert results.cells.set_index("run").loc[[run], "status"].unique().tolist() == ["unfinished"]
+    assert results.curves[results.curves["run"] == run]["round"].tolist() == [2]
+    assert results.scores[results.scores["run"] == run]["count"].sum() == 2 * 16
+
+
+def test_an_empty_run_folder_and_a_missing_one_are_no_error(folder):
+    empty, missing = some_run(folder, "fedra"), some_run(folder, "median")
+    shutil.rmtree(folder / "runs" / empty)
+    (folder / "runs" / empty).mkdir()
+    shutil.rmtree(folder / "runs" / missing)
+    results = Results.read(folder)
+    status = results.cells.drop_duplicates("run").set_index("run")["status"]
+    assert (status[empty], status[missing]) == ("unfinished", "missing")
+    assert not {empty, missing} & set(results.curves["run"])
+
+
+def test_a_folder_of_nothing_is_told(tmp_path):
+    with pytest.raises(ValueError, match="holds no results: neither grids/ and runs/"):
+        Results.read(tmp_path)
+    (tmp_path / "grids").mkdir()
+    with pytest.raises(ValueError, match="not a grid's folder"):
+        Results.read(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", "[{}]"])
+def test_a_damaged_grid_is_told(tmp_path, text):
+    (tmp_path / "grids").mkdir()
+    (tmp_path / "grids" / "x.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match="grids is damaged"):
+        Results.read(tmp_path)
+
+
+def test_compact_files_that_are_not_whole_are_told(whole, tmp_path):
+    Results.read(whole).write(tmp_path)
+    (tmp_path / SCORES).unlink()
+    with pytest.raises(ValueError, match=r"scores\.parquet cannot be read"):
+        Results.read(tmp_path)
+    pd.DataFrame({"run": ["x"]}).to_parquet(tmp_path / SCORES)
+    with pytest.raises(ValueError, match=r"scores\.parquet has no column malicious, low, high, count"):
+        Results.read(tmp_path)
+
+
+def test_results_that_nothing_was_run_for(tmp_path):
+    small_grid(tmp_path, leave_out=("seed",))
+    results = Results.read(tmp_path)
+    assert set(results.cells["status"]) == {"missing"}
+    assert (len(results.curves), len(results.scores)) == (0, 0)
+    results.write(tmp_path / "small")
+    pd.testing.assert_frame_equal(Results.read(tmp_path / "small").cells, results.cells)
+    assert GridFolder(path=tmp_path).frame().shape == results.cells.shape
