@@ -122,11 +122,11 @@ def write(name: str, result: Mapping[str, Any], markdown: str) -> None:
     quote(name, markdown)
 
 
-def quote(name: str, markdown: str) -> None:
-    """Replace what stands between README's markers for this result, where it has them."""
+def quote(name: str, markdown: str, page: Path = README) -> None:
+    """Replace what stands between a page's markers for this result, where it has them."""
     start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
-    text = README.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     if start in text and end in text:
         before, _, rest = text.partition(start)
         after = rest.partition(end)[2]
-        README.write_text(f"{before}{start}\n{markdown}\n{end}{after}", encoding="utf-8")
+        page.write_text(f"{before}{start}\n{markdown}\n{end}{after}", encoding="utf-8")

@@ -39,9 +39,7 @@ def weighted_sum(updates: Any, weights: npt.ArrayLike, threads: int | None = Non
     return out
 
 
-def column_moments(
-    updates: Any, threads: int | None = None
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def column_moments(updates: Any, threads: int | None = None) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return mean and standard deviation (ddof=1; one row: 0) of each coordinate, both in float64."""
     from fedra.kernels import sums_compiled as compiled
 
