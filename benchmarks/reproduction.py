@@ -23,18 +23,22 @@ IMAGES = ROOT / "docs" / "images"
 PICTURES = ("curves-table2-mnist", "figure6")
 
 
-def main() -> None:
-    results = Results.read(RESULTS)
+def texts(results: Results) -> dict[str, str]:
+    """Return what belongs between markers, by their names."""
     runs = Runs(results=results)
-    tables = (*paper_tables(results), *study_tables(results))
-    found = winners(paper_tables(results))
+    paper = paper_tables(results)
+    found = winners(paper)
     texts = {"winners": winners_markdown(found, agreements(found))}
-    for table in tables:
+    for table in (*paper, *study_tables(results)):
         texts[table.key] = table_markdown(table, runs)
         texts[f"{table.key} error"] = measure_markdown(table, runs, "mean_abs_error_malicious", "Mean of |m~ - m|")
-    for page in PAGES:
-        for name, text in texts.items():
-            quote(name, text.strip(), page)
+    return {name: text.strip() for name, text in texts.items()}
+
+
+def main() -> None:
+    for name, text in texts(Results.read(RESULTS)).items():
+        for page in PAGES:
+            quote(name, text, page)
     with tempfile.TemporaryDirectory() as folder:
         report = build_report(RESULTS, folder)
         for file in report.figures:

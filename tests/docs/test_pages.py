@@ -34,7 +34,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_there_are_quoted_figures() -> None:
-    assert {name for name, _ in QUOTED} >= {"kernels", "simulation", "accuracy"}
+    assert {name for name, _ in QUOTED} >= {"kernels", "simulation", "flower"}
 
 
 @pytest.mark.parametrize(("name", "quoted"), QUOTED, ids=[name for name, _ in QUOTED])

@@ -206,6 +206,13 @@ def test_an_own_rule_is_the_last_row_without_its_code(cells, looks, in_odd):
     assert ([row.label for row in tables["table3-mnist"].rows] == [*ODD_ROWS, "mine"]) is in_odd
 
 
+def test_a_rule_that_the_paper_has_in_a_figure_only_can_be_added_to_its_tables():
+    added = grid_cells(targets=("table2", "figure1"), rules=("fedavg",), added_rules=("uniform",))
+    tables = {table.key: table for table in paper_tables(paper_results(added))}
+    assert "uniform" in {cell.rule for cell in added}
+    assert len(tables["table2-mnist"].rows) == 2
+
+
 STUDY = {
     "datasets": ["digits"],
     "rules": ["median", {"rule": "fedra", "label": "fedra, pooled", "params": {"variance": "pooled"}}],

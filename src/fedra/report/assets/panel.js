@@ -132,7 +132,7 @@ function filtering(entry, done) {
     .map(([name, colour, dash]) => ({ name, colour, dash, strong: true, ...averaged(measured, name) }))
     .filter((line) => line.values.some((value) => value !== null));
   const errors = { name: "mean |m̃ − m|", colour: BENIGN, strong: true, ...averaged(measured, "estimate") };
-  const estimated = errors.values.some((value) => value !== null);
+  const estimated = errors.values.some((value) => value > 0);
   if (precision === null && recall === null && error === null && !shares.length && !estimated) return null;
   return section("Filtering",
     tiles([["precision", figure(precision, 3)], ["recall", figure(recall, 3)], ["mean |m̃ − m|", figure(error, 2)]]),
