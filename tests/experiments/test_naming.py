@@ -22,7 +22,7 @@ def test_a_name_can_be_read() -> None:
         {"data_dir": "elsewhere"},
         {"checkpoint_every": 7},
         {"lr": 1e-4},
-        {"rule_params": {"gamma": 0.1, "variance": "separate"}},
+        {"rule_params": {"gamma": 0.1, "variance": "pooled-root", "drop_ties": True}},
         {"attack_params": {"z": 1.5}},
     ],
 )
@@ -38,6 +38,8 @@ def test_what_does_not_change_the_result_keeps_the_name(change: dict[str, Any]) 
         {"lr": 1e-3},
         {"rule_params": {"gamma": 0.5}},
         {"rule_params": {"variance": "pooled"}},
+        {"rule_params": {"variance": "separate"}},
+        {"quantity_statistics": "round"},
         {"attack_params": {"z": "max"}},
         {"alpha_q": 5.0},
         {"alpha_q": None},
