@@ -1,6 +1,7 @@
 """Hypothesis profiles: the same examples every time by default; HYPOTHESIS_PROFILE=thorough searches wider."""
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -14,3 +15,7 @@ settings.register_profile(
 )
 settings.register_profile("thorough", parent=settings.get_profile("ci"), derandomize=False, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+# A shell starts jobs in the background with Ctrl-C ignored, and processes inherit that: those that tests stop would not.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

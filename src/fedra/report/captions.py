@@ -59,4 +59,5 @@ def _seeds(cells: Sequence[ReportCell]) -> str:
     if len(counts) == 1:
         return "1 seed" if counts == [1] else f"{counts[0]} seeds"
     most = unique(printed(rule) for (rule, _, _), found in seeds.items() if len(found) == counts[-1])
-    return f"{counts[-1]} seeds for {', '.join(most)}, {counts[0]} or more for the others"
+    rest = str(counts[0]) if len(counts) == 2 else f"{counts[0]} or more"
+    return f"{counts[-1]} seeds for {', '.join(most)}, {rest} for the others"
