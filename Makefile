@@ -9,7 +9,7 @@ export FLWR_DISABLE_UPDATE_CHECK = 1
 export RAY_USAGE_STATS_ENABLED = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser test-deploy check format bench bench-simulation bench-flower reproduction clean
+.PHONY: help install demo test test-browser test-deploy check format bench bench-simulation bench-flower bench-grids reproduction clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -55,6 +55,9 @@ bench: $(STAMP) ## Compare kernels and rules with peers; writes benchmarks/resul
 
 bench-simulation: $(STAMP) ## Compare the simulation with its peers
 	$(BIN)/python benchmarks/simulation/peers.py
+
+bench-grids: $(STAMP) ## Time a grid with one and two workers, and the report of results/
+	$(BIN)/python benchmarks/grids.py
 
 reproduction: $(STAMP) ## Put the tables of results/ into README and docs/reproduction.md
 	$(BIN)/python benchmarks/reproduction.py
