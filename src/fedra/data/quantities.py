@@ -13,7 +13,7 @@ LOGNORMAL_SIGMA = 3.0
 LOGNORMAL_MU = math.log(20.0) - 4.5
 
 # N varies a lot by seed. The first three bring clients, standard deviation and maximum within 5% of the paper's Table 1
-# (MNIST 3060/188/7109, CIFAR10 3092/198/8890, MIND 2912/292/9471). The others are not in it: Fashion-MNIST is cut as
+# (MNIST 3060/188/7109, CIFAR-10 3092/198/8890, MIND 2912/292/9471). The others are not in it: Fashion-MNIST is cut as
 # MNIST is, HuffPost has a mean of 20 (N=1291), and digits N=140 so that 50 can be sampled. Purposes and seeds define
 # the partitions that results were computed with, so neither may change.
 DEFAULT_PARTITION_SEEDS: dict[str, int] = {

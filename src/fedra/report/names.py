@@ -8,6 +8,7 @@ from fedra.experiments import read_paper
 from fedra.experiments.protocols import read_protocols
 
 _OURS = {
+    "cifar10": "CIFAR-10",
     "digits": "Digits",
     "fashion-mnist": "Fashion-MNIST",
     "huffpost": "HuffPost",
