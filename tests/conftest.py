@@ -16,6 +16,6 @@ settings.register_profile(
 settings.register_profile("thorough", parent=settings.get_profile("ci"), derandomize=False, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
-# A shell starts jobs in the background with Ctrl-C ignored, and processes inherit that: those that tests stop would not.
+# A shell starts background jobs with Ctrl-C ignored, and processes inherit that: those that tests stop would go on.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

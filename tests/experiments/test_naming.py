@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fedra.experiments.naming import run_name
+from fedra.experiments.naming import resolved, run_name
 from fedra.simulation import SimulationConfig
 
 BASE = SimulationConfig(dataset="mnist", rule="fedra", attack="lie", alpha_q=10.0, seed=3)
@@ -23,6 +23,7 @@ def test_a_name_can_be_read() -> None:
         {"checkpoint_every": 7},
         {"lr": 1e-4},
         {"rule_params": {"gamma": 0.1, "variance": "pooled-root", "drop_ties": True}},
+        {"rule_params": {"prior": "number"}},
         {"attack_params": {"z": 1.5}},
     ],
 )
@@ -39,6 +40,7 @@ def test_what_does_not_change_the_result_keeps_the_name(change: dict[str, Any]) 
         {"rule_params": {"gamma": 0.5}},
         {"rule_params": {"variance": "pooled"}},
         {"rule_params": {"variance": "separate"}},
+        {"rule_params": {"prior": "set"}},
         {"quantity_statistics": "round"},
         {"attack_params": {"z": "max"}},
         {"alpha_q": 5.0},
@@ -51,6 +53,12 @@ def test_what_does_not_change_the_result_keeps_the_name(change: dict[str, Any]) 
 )
 def test_what_changes_the_result_changes_the_name(change: dict[str, Any]) -> None:
     assert run_name(replace(BASE, **change)) != run_name(BASE)
+
+
+def test_an_option_that_came_later_leaves_names_as_they_were() -> None:
+    """Folders of earlier runs are found by their names."""
+    assert "prior" not in resolved(BASE)["rule_params"]
+    assert resolved(replace(BASE, rule_params={"prior": "set"}))["rule_params"]["prior"] == "set"
 
 
 def test_own_code_makes_a_name_that_is_a_folder() -> None:

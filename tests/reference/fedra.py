@@ -41,6 +41,7 @@ def fedra(
     gamma=0.1,
     setting="dynamic",
     variance="separate",
+    prior="number",
     iterate=False,
 ):
     """Return the scores, the m that was used or estimated, the kept clients and their weighted mean."""
@@ -52,7 +53,9 @@ def fedra(
         for attempt in range(6 if iterate else 1):
             if attempt:
                 scores = quantity_robust_scores(updates, quantities, assumed, gamma)
-            num_malicious = estimate_num_malicious(scores, ratio=ratio, num_clients=num_clients, variance=variance)
+            num_malicious = estimate_num_malicious(
+                scores, ratio=ratio, num_clients=num_clients, variance=variance, prior=prior
+            )
             if num_malicious == assumed:
                 break
             assumed = num_malicious

@@ -64,7 +64,7 @@ def _pooled(benign, malicious):
     return inf if variance == 0 else -n * log(sqrt(variance))
 
 
-def log_likelihoods(scores, *, ratio="0.1", num_clients=None, variance="separate"):
+def log_likelihoods(scores, *, ratio="0.1", num_clients=None, variance="separate", prior="number"):
     """``L(m)`` for m = 0 .. floor((n - 3)/2)."""
     ordered = sorted(float(score) for score in scores)
     if variance == "pooled-root":
@@ -73,20 +73,22 @@ def log_likelihoods(scores, *, ratio="0.1", num_clients=None, variance="separate
     floor_sigma = 1e-6 * _deviation(ordered)
     values = []
     for m in range((n - 3) // 2 + 1):
-        prior = log_prior(n, m, ratio, num_clients)
+        log_probability = log_prior(n, m, ratio, num_clients)
+        if prior == "set":
+            log_probability -= log(comb(n, m))
         benign, malicious = ordered[: n - m], ordered[n - m :]
         fit = _separate(benign, malicious, floor_sigma) if variance == "separate" else _pooled(benign, malicious)
-        values.append(-inf if prior == -inf else prior + fit)
+        values.append(-inf if log_probability == -inf else log_probability + fit)
     return values
 
 
-def estimate_num_malicious(scores, *, ratio="0.1", num_clients=None, variance="separate"):
+def estimate_num_malicious(scores, *, ratio="0.1", num_clients=None, variance="separate", prior="number"):
     """The m of the largest ``L(m)``, the least of them; the prior's mode when all scores are the same."""
     n = len(scores)
     if len(set(map(float, scores))) == 1:
         values = [log_prior(n, m, ratio, num_clients) for m in range((n - 3) // 2 + 1)]
     else:
-        values = log_likelihoods(scores, ratio=ratio, num_clients=num_clients, variance=variance)
+        values = log_likelihoods(scores, ratio=ratio, num_clients=num_clients, variance=variance, prior=prior)
     return values.index(max(values))
 
 

@@ -50,15 +50,18 @@ def test_fixed_keeps_all_but_the_largest_scores(cohort, ratio, gamma, known):
     GAMMAS,
     st.sampled_from(["unknown", "everyone", "large"]),
     st.sampled_from(["separate", "pooled", "pooled-root"]),
+    st.sampled_from(["number", "set"]),
 )
-def test_dynamic_drops_as_many_as_it_estimates(cohort, ratio, gamma, known, variance):
+def test_dynamic_drops_as_many_as_it_estimates(cohort, ratio, gamma, known, variance, prior):
     num_clients = federation(cohort, known)
     assume(len(cohort) > 2 * assumed_malicious(len(cohort), ratio, num_clients) + 2)
-    told = {"ratio": ratio, "num_clients": num_clients, "variance": variance}
+    told = {"ratio": ratio, "num_clients": num_clients, "variance": variance, "prior": prior}
     scores, num_malicious, kept, update = reference.fedra(cohort.updates, cohort.quantities, gamma=gamma, **told)
     assume(clear_best(reference.log_likelihoods(scores, **told)))
     assume(clear_cut(scores, len(kept)))
-    rule = fedra.FedRA(malicious_ratio=float(ratio), num_clients=num_clients, gamma=gamma, variance=variance)
+    rule = fedra.FedRA(
+        malicious_ratio=float(ratio), num_clients=num_clients, gamma=gamma, variance=variance, prior=prior
+    )
     verdict = rule(cohort.updates, cohort.quantities)
     assert verdict.num_malicious == num_malicious
     assert np.flatnonzero(verdict.kept).tolist() == kept
@@ -163,6 +166,7 @@ def test_gamma_outside_its_range_is_refused(gamma):
         ({"gamma": "0.1"}, TypeError, "gamma='0.1'; give a number"),
         ({"setting": "static"}, ValueError, "setting='static'; valid: dynamic, fixed"),
         ({"variance": "both"}, ValueError, "variance='both'; valid: separate, pooled, pooled-root"),
+        ({"prior": "both"}, ValueError, "prior='both'; valid: number, set"),
         ({"num_clients": 0}, ValueError, "num_clients=0; give a whole number of at least 1"),
         ({"num_clients": 30.5}, TypeError, "num_clients=30.5"),
         ({"iterate": "no"}, TypeError, "iterate='no'; give True or False"),

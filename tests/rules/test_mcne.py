@@ -15,6 +15,7 @@ import fedra
 from fedra.rules import mcne
 
 VARIANCE = st.sampled_from(["separate", "pooled", "pooled-root"])
+PRIOR = st.sampled_from(["number", "set"])
 RATIOS = st.sampled_from(["0", "0.05", "0.1", "0.3", "0.49"])
 
 
@@ -31,14 +32,14 @@ def score_lists(draw, least=3, most=60):
     return rng.permutation(scores)
 
 
-@given(score_lists(), RATIOS, st.sampled_from([None, 60, 3025]), VARIANCE)
-def test_the_estimate_is_the_likeliest_split(scores, ratio, num_clients, variance):
-    told = {"ratio": ratio, "num_clients": num_clients, "variance": variance}
+@given(score_lists(), RATIOS, st.sampled_from([None, 60, 3025]), VARIANCE, PRIOR)
+def test_the_estimate_is_the_likeliest_split(scores, ratio, num_clients, variance, prior):
+    told = {"ratio": ratio, "num_clients": num_clients, "variance": variance, "prior": prior}
     values = reference.log_likelihoods(scores, **told) if len(set(scores)) > 1 else [0.0]
     assume(max(values) > -math.inf)
     assume(max(values) == math.inf or clear_best(values, margin=1e-6))
     found = fedra.estimate_num_malicious(
-        scores, malicious_ratio=float(ratio), num_clients=num_clients, variance=variance
+        scores, malicious_ratio=float(ratio), num_clients=num_clients, variance=variance, prior=prior
     )
     assert found == reference.estimate_num_malicious(scores, **told)
 
@@ -58,6 +59,26 @@ def test_quadratic_terms_add_up(scores, m):
     expected = (n - 1) / 2 if m == 0 else (n - 2) / 2
     assert -mcne._separate(values, m) - logarithms == pytest.approx(expected, rel=1e-6)
     assert reference.quadratic_terms(scores, m) == pytest.approx(expected, rel=1e-6)
+
+
+@given(score_lists(), RATIOS, VARIANCE)
+def test_a_prior_of_sets_counts_no_more_than_one_of_numbers(scores, ratio, variance):
+    """C(n, m) grows with m up to n/2, so what it takes away grows too."""
+    told = {"malicious_ratio": float(ratio), "variance": variance}
+    sets, numbers = (fedra.estimate_num_malicious(scores, prior=prior, **told) for prior in ("set", "number"))
+    assert sets <= numbers
+
+
+def test_a_prior_of_sets_sees_nobody_in_gaussian_scores_and_five_far_ones():
+    rng = np.random.default_rng(0)
+    counts = {"number": [], "set": []}
+    for _ in range(40):
+        scores = 10 + rng.normal(0, 1, 50)
+        for prior, found in counts.items():
+            found.append(fedra.estimate_num_malicious(scores, variance="pooled", prior=prior))
+        scores[:5] += 10
+        assert fedra.estimate_num_malicious(scores, variance="pooled", prior="set") == 5
+    assert np.mean(counts["set"]) < np.mean(counts["number"]) / 3
 
 
 @given(score_lists(), VARIANCE, st.sampled_from([2.0**-40, 2.0**60, 2.0**-500, 2.0**500]))
@@ -173,6 +194,7 @@ def test_scores_that_cannot_be_estimated_from_are_refused(scores):
         ({"num_clients": 4}, ValueError, "num_clients=4 is less than the 5 clients"),
         ({"num_clients": 1e3}, TypeError, "num_clients=1000.0"),
         ({"variance": "pool"}, ValueError, "variance='pool'; valid: separate, pooled, pooled-root"),
+        ({"prior": "who"}, ValueError, "prior='who'; valid: number, set"),
     ],
 )
 def test_mistakes_name_the_value(parameters, error, message):

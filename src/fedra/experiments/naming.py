@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from fedra.attacks import ATTACKS, attack_parameters
@@ -21,7 +21,9 @@ _LONGEST_WORDS = 100
 def resolved(config: SimulationConfig) -> dict[str, Any]:
     """Return all that a run's result depends on, with the defaults of rule, attack and data set written out.
 
-    A default that changes with a later version thereby makes another run, and a default that is stated does not.
+    A default that changes with a later version thereby makes another run, and a default that is stated does not. An
+    option of a rule that came later, with a default that leaves the rule as it was, is marked `later` in its metadata,
+    and counts only where it is not that default.
     """
     values = {key: value for key, value in config.to_dict().items() if key not in _WITHOUT_EFFECT}
     seed = config.partition_seed
@@ -30,9 +32,18 @@ def resolved(config: SimulationConfig) -> dict[str, Any]:
         **values,
         "lr": config.learning_rate,
         "partition_seed": DEFAULT_PARTITION_SEEDS.get(config.dataset, config.seed) if seed is None else seed,
-        "rule_params": asdict(config.make_rule(num_clients=None)),  # type: ignore[call-overload]
+        "rule_params": _rule_parameters(config.make_rule(num_clients=None)),
         "attack_params": {**defaults, **config.attack_params},
     }
+
+
+def _rule_parameters(rule: Any) -> dict[str, Any]:
+    same = {
+        field.name
+        for field in fields(rule)
+        if field.metadata.get("later") and field.default == getattr(rule, field.name)
+    }
+    return {name: value for name, value in asdict(rule).items() if name not in same}
 
 
 def run_name(config: SimulationConfig) -> str:

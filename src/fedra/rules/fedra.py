@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ from fedra.rules.base import Decision, Family, least_first
 from fedra.rules.implied import implied_quantities
 from fedra.rules.krum import nearest_sums
 from fedra.rules.malicious import AssumesMalicious, checked_count, checked_switch
-from fedra.rules.mcne import VARIANCES, Variance, estimate_num_malicious, malicious_total
+from fedra.rules.mcne import PRIORS, VARIANCES, Prior, Variance, estimate_num_malicious, malicious_total
 from fedra.screening import screen
 
 Setting = Literal["dynamic", "fixed"]
@@ -82,11 +82,14 @@ class FedRA(AssumesMalicious):
         gamma: the exponent of the scorer, in [0, 0.5].
         setting: "dynamic" estimates how many to drop in each round, "fixed" drops m~+1.
         variance: MCNE's variances: "separate" as in the paper, "pooled", or "pooled-root", which estimates best.
+        prior: MCNE's prior: of the "number" of malicious clients, as in the paper, or of the "set" of them, which drops
+            fewer honest clients and lets more malicious ones in.
         iterate: score again with MCNE's estimate until it no longer changes, five times at most.
         drop_ties: leave out clients whose score equals that of one left out, instead of keeping the first of them:
             colluders who send the same update and claim tie, and a cut among them lets one in.
 
-    `variance` and `drop_ties` are ours where they are not "separate" and False; `as_printed` is the paper's method.
+    `variance`, `prior` and `drop_ties` are ours where they are not "separate", "number" and False; `as_printed` is the
+    paper's method.
     """
 
     name: ClassVar[str] = "fedra"
@@ -98,6 +101,7 @@ class FedRA(AssumesMalicious):
     gamma: float = 0.1
     setting: Setting = "dynamic"
     variance: Variance = "pooled-root"
+    prior: Prior = field(default="number", metadata={"later": True})
     iterate: bool = False
     drop_ties: bool = True
 
@@ -110,6 +114,8 @@ class FedRA(AssumesMalicious):
             raise ValueError(f"setting={self.setting!r}; valid: {', '.join(SETTINGS)}")
         if self.variance not in VARIANCES:
             raise ValueError(f"variance={self.variance!r}; valid: {', '.join(VARIANCES)}")
+        if self.prior not in PRIORS:
+            raise ValueError(f"prior={self.prior!r}; valid: {', '.join(PRIORS)}")
         checked_switch("iterate", self.iterate)
         checked_switch("drop_ties", self.drop_ties)
         if self.iterate and self.setting == "fixed":
@@ -118,7 +124,7 @@ class FedRA(AssumesMalicious):
     @classmethod
     def as_printed(cls, **parameters: Any) -> FedRA:
         """Return the rule as the paper has it, with other parameters as given."""
-        return cls(**{"variance": "separate", "drop_ties": False, **parameters})
+        return cls(**{"variance": "separate", "prior": "number", "drop_ties": False, **parameters})
 
     def most_malicious(self, num_sampled: int) -> int:
         """Return the largest m~ with n > 2m~+2."""
@@ -177,7 +183,11 @@ class FedRA(AssumesMalicious):
 
     def _estimate(self, scores: npt.NDArray[np.float64]) -> int:
         return estimate_num_malicious(
-            scores, malicious_ratio=self.malicious_ratio, num_clients=self.num_clients, variance=self.variance
+            scores,
+            malicious_ratio=self.malicious_ratio,
+            num_clients=self.num_clients,
+            variance=self.variance,
+            prior=self.prior,
         )
 
 

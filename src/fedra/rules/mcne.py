@@ -13,6 +13,8 @@ from fedra.rules.malicious import checked_count, checked_ratio, exact
 
 Variance = Literal["separate", "pooled", "pooled-root"]
 VARIANCES: tuple[Variance, ...] = ("separate", "pooled", "pooled-root")
+Prior = Literal["number", "set"]
+PRIORS: tuple[Prior, ...] = ("number", "set")
 
 # Colluders send identical updates, their scores tie, and a variance of 0 would make any such group infinitely likely.
 # Relative to the spread of all scores, so that the estimate does not change with their unit.
@@ -30,6 +32,7 @@ def estimate_num_malicious(
     malicious_ratio: float = 0.1,
     num_clients: int | None = None,
     variance: Variance = "separate",
+    prior: Prior = "number",
 ) -> int:
     r"""Return the m that makes the scores most likely: two Gaussians, the larger scores being the malicious ones.
 
@@ -45,29 +48,35 @@ def estimate_num_malicious(
         num_clients: N, the size of the federation.
         variance: "separate" variances for the two groups, as in the paper; one "pooled" variance; or "pooled-root", one
             variance of the scores' square roots, which are less skewed (none of them may be negative).
+        prior: "number" asks how probable it is that m clients are malicious, p(m), as in the paper; "set", that it is
+            just these m of the n, p(m) / C(n, m): fewer are counted, above all where nobody is malicious.
     """
     values = np.sort(np.asarray(scores, dtype=np.float64))
     if values.ndim != 1 or len(values) < 3 or not np.isfinite(values).all():
         raise ValueError(f"scores of shape {values.shape}; give at least 3 finite numbers")
     if variance not in VARIANCES:
         raise ValueError(f"variance={variance!r}; valid: {', '.join(VARIANCES)}")
+    if prior not in PRIORS:
+        raise ValueError(f"prior={prior!r}; valid: {', '.join(PRIORS)}")
     if variance == "pooled-root":
         if values[0] < 0:
             raise ValueError(f"a score is {values[0]}; variance='pooled-root' takes scores of at least 0")
         values = np.sqrt(values)
     count = len(values)
-    prior = log_prior(count, malicious_ratio, num_clients)
-    if np.isneginf(prior).all():
-        return len(prior) - 1  # more are malicious than any m that a rule can stand: the nearest such m
+    numbers = log_prior(count, malicious_ratio, num_clients)
+    if np.isneginf(numbers).all():
+        return len(numbers) - 1  # more are malicious than any m that a rule can stand: the nearest such m
     # In units of the largest score: squares of any finite scores stay finite.
     largest = np.abs(values).max()
     spread = float(np.std(values / largest, ddof=1)) if largest > 0 else 0.0
     if spread == 0:
-        return int(np.argmax(prior))
+        return int(np.argmax(numbers))  # nothing tells clients apart: the likeliest number
     values = values / largest / spread
+    sets = np.array([_log_choose(count, m) for m in range(len(numbers))])
+    logarithms = numbers if prior == "number" else numbers - sets
     if variance != "separate":
-        return _pooled(values, prior)
-    likelihoods = [prior[m] + _separate(values, m) for m in range(len(prior))]
+        return _pooled(values, logarithms)
+    likelihoods = [logarithms[m] + _separate(values, m) for m in range(len(logarithms))]
     return int(np.argmax(likelihoods))
 
 
