@@ -9,10 +9,10 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from urllib.parse import quote
 
 from fedra.experiments import Results
 from fedra.report.model import Table
+from fedra.report.page_contents import contents_html
 from fedra.report.page_data import embedded_json, page_data
 from fedra.report.page_overview import overview_html, statistics_html, winners_html
 from fedra.report.page_tables import is_compared, table_html
@@ -54,7 +54,7 @@ def write_page(
         style=style,
         script_hash=_hash(script),
         style_hash=_hash(style),
-        contents=_contents(tables, studies),
+        contents=contents_html((*tables, *studies)),
         overview=overview_html(cells),
         bar=_asset("bar.html") if compared else "",
         tables=_section("tables", "The paper's tables", shown[: len(tables)]),
@@ -83,13 +83,6 @@ def _hash(text: str) -> str:
 
 def _section(key: str, title: str, parts: Sequence[str]) -> str:
     return f'<section id="{key}"><h2>{title}</h2>\n{"".join(parts)}</section>' if parts else ""
-
-
-def _contents(tables: Sequence[Table], studies: Sequence[Table]) -> str:
-    return "".join(
-        f'<li><a href="#{escape(quote(table.key), quote=True)}">{escape(table.title)}</a></li>'
-        for table in (*tables, *studies)
-    )
 
 
 def _picture(caption: str, svg: str) -> str:

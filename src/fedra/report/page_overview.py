@@ -30,6 +30,8 @@ def overview_html(cells: pd.DataFrame) -> str:
         if state == "done" or counts.get(state, 0)
     )
     seeds = sorted({int(seed) for seed in cells["seed"].dropna()})
+    first_seen = {dataset: at for at, dataset in enumerate(runs["dataset"].unique())}
+    groups = runs.groupby(["dataset", "partition", "setting"], sort=False)
     lines = [
         [
             *(printed(str(label)) for label in where),
@@ -37,7 +39,7 @@ def overview_html(cells: pd.DataFrame) -> str:
             _ranges(group["seed"]),
             f"{int((group['status'] == 'done').sum())} of {len(group)}",
         ]
-        for where, group in runs.groupby(["dataset", "partition", "setting"], sort=False)
+        for where, group in sorted(groups, key=lambda item: (first_seen[item[0][0]], *item[0][1:]))
     ]
     head = ["data set", "partition", "setting", "rounds", "learning rate", "cap", "seeds", "runs done"]
     return (
