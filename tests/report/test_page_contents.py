@@ -7,18 +7,8 @@ from fedra.report.page_contents import contents_html
 
 
 def table(key: str, title: str, dataset: str, partition: str = "iid", setting: str = "fixed") -> Table:
-    number, columns, rows = None, (), ()
-    return Table(
-        key=key,
-        title=title,
-        number=number,
-        dataset=dataset,
-        partition=partition,
-        setting=setting,
-        caption="",
-        columns=columns,
-        rows=rows,
-    )
+    where = {"dataset": dataset, "partition": partition, "setting": setting}
+    return Table(key=key, title=title, number=None, caption="", columns=(), rows=(), **where)
 
 
 def lines(*tables: Table) -> list[str]:
