@@ -69,7 +69,7 @@ def test_a_prior_of_sets_counts_no_more_than_one_of_numbers(scores, ratio, varia
     assert sets <= numbers
 
 
-def test_a_prior_of_sets_sees_nobody_in_gaussian_scores_and_five_far_ones():
+def test_a_prior_of_sets_counts_far_fewer_in_gaussian_scores_and_still_all_far_ones():
     rng = np.random.default_rng(0)
     counts = {"number": [], "set": []}
     for _ in range(40):

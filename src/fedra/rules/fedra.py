@@ -81,7 +81,7 @@ class FedRA(AssumesMalicious):
         num_clients: N, the size of the federation; None where it is not known.
         gamma: the exponent of the scorer, in [0, 0.5].
         setting: "dynamic" estimates how many to drop in each round, "fixed" drops m~+1.
-        variance: MCNE's variances: "separate" as in the paper, "pooled", or "pooled-root", which estimates best.
+        variance: MCNE's variances: "separate" as in the paper, "pooled", or "pooled-root".
         prior: MCNE's prior: of the "number" of malicious clients, as in the paper, or of the "set" of them, which drops
             fewer honest clients and lets more malicious ones in.
         iterate: score again with MCNE's estimate until it no longer changes, five times at most.

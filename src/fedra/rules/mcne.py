@@ -72,8 +72,9 @@ def estimate_num_malicious(
     if spread == 0:
         return int(np.argmax(numbers))  # nothing tells clients apart: the likeliest number
     values = values / largest / spread
-    sets = np.array([_log_choose(count, m) for m in range(len(numbers))])
-    logarithms = numbers if prior == "number" else numbers - sets
+    logarithms = numbers
+    if prior == "set":
+        logarithms = numbers - np.array([_log_choose(count, m) for m in range(len(numbers))])
     if variance != "separate":
         return _pooled(values, logarithms)
     likelihoods = [logarithms[m] + _separate(values, m) for m in range(len(logarithms))]
