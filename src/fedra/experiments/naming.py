@@ -22,8 +22,8 @@ def resolved(config: SimulationConfig) -> dict[str, Any]:
     """Return all that a run's result depends on, with the defaults of rule, attack and data set written out.
 
     A default that changes with a later version thereby makes another run, and a default that is stated does not. An
-    option of a rule that came later, with a default that leaves the rule as it was, is marked `later` in its metadata,
-    and counts only where it is not that default.
+    option of a rule that came later has in its metadata, as `later`, the value that leaves the rule as it was before,
+    and counts only where it is another.
     """
     values = {key: value for key, value in config.to_dict().items() if key not in _WITHOUT_EFFECT}
     seed = config.partition_seed
@@ -41,7 +41,7 @@ def _rule_parameters(rule: Any) -> dict[str, Any]:
     same = {
         field.name
         for field in fields(rule)
-        if field.metadata.get("later") and field.default == getattr(rule, field.name)
+        if "later" in field.metadata and field.metadata["later"] == getattr(rule, field.name)
     }
     return {name: value for name, value in asdict(rule).items() if name not in same}
 

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fedra.cohort import Cohort, Flags, Floats, implied_text, number_text, shares
-from fedra.kernels import pairwise_l1
+from fedra.kernels import pairwise_l1, pairwise_squared_l2
 from fedra.rules.base import Decision, Family, least_first
+from fedra.rules.evidence import LEFT_OUT, most_liars, weigh_evidence
 from fedra.rules.implied import implied_quantities
 from fedra.rules.krum import nearest_sums
 from fedra.rules.malicious import AssumesMalicious, checked_count, checked_switch
@@ -21,6 +22,8 @@ from fedra.screening import screen
 
 Setting = Literal["dynamic", "fixed"]
 SETTINGS: tuple[Setting, ...] = ("dynamic", "fixed")
+Estimator = Literal["evidence", "mcne"]
+ESTIMATORS: tuple[Estimator, ...] = ("evidence", "mcne")
 
 _MOST_ITERATIONS = 5
 # How far apart a claim and the implied quantity must be before a reason mentions it.
@@ -68,19 +71,24 @@ def _scores(distances: Floats, quantities: Floats, assumed: int, gamma: float) -
 
 @dataclass(frozen=True, kw_only=True)
 class FedRA(AssumesMalicious):
-    r"""Clients of least quantity-robust score, weighted by claimed quantity (Yi et al., KDD 2023).
+    r"""Update and claim judged together; those that do not fit left out, the rest averaged by quantity.
+
+    By default a claim is compared with the quantity that the update proves (`fedra.rules.evidence`, ours). The paper's
+    method (Yi et al., KDD 2023) is `FedRA.as_printed()`: clients of least quantity-robust score,
 
     .. math:: s(i) = (q^i)^\gamma \sum_{j: i \to j} \sqrt{\frac{q^i q^j}{q^i + q^j}}\,\|g^i - g^j\|_1, \quad
               g = \frac{\sum_{i \in C} q^i g^i}{\sum_{i \in C} q^i}
 
-    over the n-m~-2 others of least Q. `setting` "fixed" keeps n-m~-1 clients, "dynamic" n-MCNE.
+    over the n-m~-2 others of least Q. Its estimator of how many to drop, MCNE, can be misled by a few clients far away.
 
     Attributes:
         malicious_ratio: the share of malicious clients in the federation; m~ = ceil(n * M~ / N).
         num_malicious: m~ itself, instead.
         num_clients: N, the size of the federation; None where it is not known.
         gamma: the exponent of the scorer, in [0, 0.5].
-        setting: "dynamic" estimates how many to drop in each round, "fixed" drops m~+1.
+        setting: "dynamic" finds out in each round whom to drop, "fixed" drops the m~+1 of largest score.
+        estimator: what "dynamic" goes by: "evidence", the quantity that each update proves, or "mcne", an estimate of
+            the number of malicious clients from the scores, as in the paper.
         variance: MCNE's variances: "separate" as in the paper, "pooled", or "pooled-root".
         prior: MCNE's prior: of the "number" of malicious clients, as in the paper, or of the "set" of them, which drops
             fewer honest clients and lets more malicious ones in.
@@ -88,8 +96,7 @@ class FedRA(AssumesMalicious):
         drop_ties: leave out clients whose score equals that of one left out, instead of keeping the first of them:
             colluders who send the same update and claim tie, and a cut among them lets one in.
 
-    `variance`, `prior` and `drop_ties` are ours where they are not "separate", "number" and False; `as_printed` is the
-    paper's method.
+    `gamma`, `variance`, `prior`, `iterate` and `drop_ties` are for the scores: "evidence" does not use them.
     """
 
     name: ClassVar[str] = "fedra"
@@ -100,8 +107,9 @@ class FedRA(AssumesMalicious):
     num_clients: int | None = None
     gamma: float = 0.1
     setting: Setting = "dynamic"
+    estimator: Estimator = field(default="evidence", metadata={"later": "mcne"})
     variance: Variance = "pooled-root"
-    prior: Prior = field(default="number", metadata={"later": True})
+    prior: Prior = field(default="number", metadata={"later": "number"})
     iterate: bool = False
     drop_ties: bool = True
 
@@ -110,21 +118,27 @@ class FedRA(AssumesMalicious):
         checked_gamma(self.gamma)
         if self.num_clients is not None:
             checked_count("num_clients", self.num_clients, 1)
-        if self.setting not in SETTINGS:
-            raise ValueError(f"setting={self.setting!r}; valid: {', '.join(SETTINGS)}")
-        if self.variance not in VARIANCES:
-            raise ValueError(f"variance={self.variance!r}; valid: {', '.join(VARIANCES)}")
-        if self.prior not in PRIORS:
-            raise ValueError(f"prior={self.prior!r}; valid: {', '.join(PRIORS)}")
+        for name, valid in (
+            ("setting", SETTINGS),
+            ("estimator", ESTIMATORS),
+            ("variance", VARIANCES),
+            ("prior", PRIORS),
+        ):
+            if getattr(self, name) not in valid:
+                raise ValueError(f"{name}={getattr(self, name)!r}; valid: {', '.join(valid)}")
         checked_switch("iterate", self.iterate)
         checked_switch("drop_ties", self.drop_ties)
-        if self.iterate and self.setting == "fixed":
-            raise ValueError("iterate=True repeats the estimate of m~, which setting='fixed' does not make")
+        if self.iterate and (self.setting == "fixed" or self.estimator != "mcne"):
+            raise ValueError(
+                f"iterate=True repeats MCNE's estimate of m~, which setting={self.setting!r} with "
+                f"estimator={self.estimator!r} does not make; set estimator='mcne', or leave iterate out"
+            )
 
     @classmethod
     def as_printed(cls, **parameters: Any) -> FedRA:
         """Return the rule as the paper has it, with other parameters as given."""
-        return cls(**{"variance": "separate", "prior": "number", "drop_ties": False, **parameters})
+        printed = {"estimator": "mcne", "variance": "separate", "prior": "number", "drop_ties": False}
+        return cls(**{**printed, **parameters})
 
     def most_malicious(self, num_sampled: int) -> int:
         """Return the largest m~ with n > 2m~+2."""
@@ -144,6 +158,32 @@ class FedRA(AssumesMalicious):
         return super().unmet(num_sampled)
 
     def decide(self, cohort: Cohort) -> Decision:
+        """Leave out those whose claim and update do not fit, and weigh the rest."""
+        if self.setting == "dynamic" and self.estimator == "evidence":
+            return self._by_evidence(cohort)
+        return self._by_scores(cohort)
+
+    def _by_evidence(self, cohort: Cohort) -> Decision:
+        quantities = cohort.quantities
+        liars = most_liars(len(cohort), self.malicious_ratio, self.num_malicious)
+        evidence = weigh_evidence(pairwise_squared_l2(cohort.rows, cohort.threads), quantities, liars)
+        kept, implied = evidence.kept, evidence.implied
+        scores = np.minimum(evidence.excess, np.finfo(np.float64).max)
+        return Decision(
+            weights=shares(evidence.counted),
+            kept=kept,
+            scores=scores,
+            num_malicious=int((~kept).sum()),
+            reasons=[
+                f"claims {number_text(claim)} samples and behaves like {implied_text(proof)}: "
+                f"more than {LEFT_OUT:g} times as many"
+                for claim, proof in zip(quantities, implied, strict=True)
+            ],
+            implied_quantities=implied,
+            cut=float(scores[kept].max()),
+        )
+
+    def _by_scores(self, cohort: Cohort) -> Decision:
         """Score, estimate, drop, and weigh the rest by claim."""
         distances = pairwise_l1(cohort.rows, cohort.threads)
         scores, malicious, dropped = self._select(distances, cohort.quantities)

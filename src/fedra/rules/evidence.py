@@ -1,0 +1,173 @@
+"""How much data a client's update speaks for, whatever the client claims and however far away others lie."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedra.cohort import Flags, Floats
+from fedra.rules.malicious import exact
+
+# A claim counts in full up to so many times what the update proves, and falls off with the square beyond.
+FULL_WEIGHT = 4.0
+# A claim of more than so many times what the update proves is left out.
+LEFT_OUT = 40.0
+
+_STEPS = 4
+# How far a single client may pull the scale, at the least share; the larger the share that may lie, the less.
+_PULL = 25.0
+# Distances beyond this many times the usual one are as good as infinite, and stay finite when they are multiplied.
+_FARTHEST = 1e200
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Evidence:
+    """What the updates of a round prove.
+
+    `implied` is the quantity each update speaks for (infinity: no claim is too large), `excess` the claim divided by
+    it, `counted` the quantity that counts in the average, 0 for those who are not `kept`.
+    """
+
+    implied: Floats
+    excess: Floats
+    counted: Floats
+    kept: Flags
+
+
+def most_liars(num_sampled: int, malicious_ratio: float, num_malicious: int | None = None) -> int:
+    """Return how many malicious clients a round may well hold: m~ and two standard deviations of a binomial.
+
+    At most floor((n-3)/2); 0 where nobody is assumed to be malicious.
+    """
+    expected = num_sampled * exact(malicious_ratio) if num_malicious is None else num_malicious
+    if expected == 0:
+        return 0
+    spread = math.sqrt(float(expected * (1 - min(expected / num_sampled, 1))))
+    return max(1, min(math.ceil(expected) + math.ceil(2 * spread), (num_sampled - 3) // 2))
+
+
+def weigh_evidence(squared_distances: Floats, quantities: Floats, num_liars: int) -> Evidence:
+    r"""Compare each claim with what the client's distance to the centre of the others speaks for.
+
+    A mean over q samples lies about :math:`s / \sqrt q` from the truth. With :math:`r_i` the distance of client i to
+    the centre of the *other* clients, whose own variance is :math:`c_i s^2`,
+
+    .. math:: \hat q^i = \frac{1}{r_i^2 / s^2 - c_i}, \qquad w_i = q^i \min(1, 4\,\hat q^i / q^i)^2,
+
+    0 where :math:`q^i > 40\,\hat q^i`. Centre and scale are found in turns, from claims that are capped so that the
+    `num_liars` largest cannot decide. A client past the cut takes part in neither, so how far it lies makes no
+    difference to the others.
+
+    Args:
+        squared_distances: (n, n) squared Euclidean distances between the updates.
+        quantities: (n,) claims, at least 1.
+        num_liars: how many clients may lie, less than n/2; 0 believes all claims.
+    """
+    count = len(quantities)
+    share = min(max(0.2, 1.5 * num_liars / count), (num_liars / count + 0.5) / 2)
+    level = 0.95 - share
+    pull = _PULL * (0.5 - share) / share
+
+    believed = np.minimum(quantities, capped_at(quantities, num_liars, share))
+    unit = float(believed.max())
+    believed = believed / unit
+    claims = quantities / unit
+    centre, scaled = _start(squared_distances, believed)
+
+    kept = np.ones(count, dtype=bool)
+    for _ in range(_STEPS):
+        gaps, own = _gaps(scaled, centre, believed)
+        expected = 1 / believed + own
+        surprises = gaps / expected
+        usual = _weighted_quantile(surprises, believed, level)
+        basis = believed * (kept | (surprises <= usual))
+        variance = _ordered_sum(basis * np.minimum(surprises, pull * usual)) / _ordered_sum(basis)
+        if variance > 0:
+            proof = np.maximum(gaps / variance - own, 0.0)  # 1 / implied
+            with np.errstate(over="ignore"):
+                excess = claims * proof
+        else:  # the believed majority sent the same: whoever did not has nothing that speaks for it
+            proof = excess = np.where(gaps > 0, np.inf, 0.0)
+        kept = excess <= LEFT_OUT
+        counted = claims * np.minimum(1.0, FULL_WEIGHT / np.maximum(excess, FULL_WEIGHT)) ** 2 * kept
+        trusted = np.minimum(counted, capped_at(counted, num_liars, share))
+        if not trusted.max() > 0 or np.count_nonzero(trusted) <= num_liars:
+            break
+        centre = trusted
+    if num_liars == 0:
+        kept, counted = np.ones(count, dtype=bool), claims
+    elif not kept.any():
+        kept = surprises <= usual
+        counted = believed * kept
+    with np.errstate(divide="ignore", over="ignore"):
+        implied = np.where(proof > 0, unit / proof, np.inf)
+    return Evidence(implied=implied, excess=excess, counted=counted, kept=kept)
+
+
+def capped_at(values: Floats, count: int, share: float) -> float:
+    r"""Return the largest U at which the `count` largest hold at most `share` of :math:`\sum \min(x, U)`.
+
+    Where no U does, since there are too few others, the least value.
+    """
+    descending = np.sort(values)[::-1]
+    largest = float(descending[0])
+    if count == 0 or largest == 0:
+        return largest
+    # In units of the largest, so that sums stay finite.
+    descending = descending / largest
+    rests = np.append(np.cumsum(descending[::-1])[::-1], 0.0)
+    if float(descending[:count].sum()) <= share * float(rests[0]):
+        return largest
+    # With the j largest at U:  count U = share (j U + rest_j).
+    capped = np.arange(count, min(len(values), math.ceil(count / share)))
+    levels = share * rests[capped] / (count - share * capped)
+    fits = np.flatnonzero(levels >= descending[capped])
+    return float(levels[fits[0]]) * largest if len(fits) else float(descending[-1]) * largest
+
+
+def _start(squared: Floats, believed: Floats) -> tuple[Floats, Floats]:
+    """Return weights of a first centre, and the squared distances in units of a usual one.
+
+    A client weighs the less, the farther it lies from the believed half of the others that is nearest to it.
+    """
+    distances = np.sqrt(squared)
+    order = np.argsort(distances, axis=1, kind="stable")
+    weights = believed[order]
+    weights[order == np.arange(len(believed))[:, np.newaxis]] = 0.0
+    running = np.cumsum(weights, axis=1)
+    places = np.argmax(running >= 0.5 * running[:, -1:], axis=1)
+    middles = np.take_along_axis(distances, np.take_along_axis(order, places[:, np.newaxis], axis=1), axis=1)[:, 0]
+    usual = _weighted_quantile(middles, believed, 0.5)
+    if usual == 0:
+        return believed * (middles == 0), squared
+    closeness = usual / np.maximum(middles, usual)
+    scaled = np.minimum(distances / usual, math.sqrt(_FARTHEST)) ** 2
+    return believed * closeness**2, scaled
+
+
+def _gaps(squared: Floats, weights: Floats, believed: Floats) -> tuple[Floats, Floats]:
+    r"""Return each client's squared distance to the weighted centre of the others, and that centre's variance.
+
+    From :math:`\|x_i - \sum_j p_j x_j\|^2 = \sum_j p_j D_{ij} - \frac12 \sum_{jk} p_j p_k D_{jk}`; the variance is in
+    units of one sample's.
+    """
+    rests = _ordered_sum(weights) - weights
+    pulls = np.sort(squared * weights, axis=1).sum(axis=1)
+    spread = _ordered_sum(weights * pulls)
+    gaps = pulls / rests - (spread - 2 * weights * pulls) / (2 * rests**2)
+    shares = weights**2 / believed
+    return np.maximum(gaps, 0.0), (_ordered_sum(shares) - shares) / rests**2
+
+
+def _ordered_sum(values: Floats) -> float:
+    """Return a sum that does not depend on the order of the clients."""
+    return float(np.sort(values).sum())
+
+
+def _weighted_quantile(values: Floats, weights: Floats, level: float) -> float:
+    """Return the least value that at least `level` of the weight does not exceed."""
+    order = np.lexsort((weights, values))
+    running = np.cumsum(weights[order])
+    return float(values[order[np.argmax(running >= level * running[-1])]])
