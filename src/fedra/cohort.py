@@ -62,6 +62,7 @@ class Verdict:
         client_ids: n identifiers, as given.
         quantities: (n,) claimed quantities, NaN where the claim was not a usable number.
         usable: (n,) whether the client passed screening.
+        warnings: what a person should look at although the rule went on, in sentences.
     """
 
     rule: str
@@ -77,6 +78,7 @@ class Verdict:
     client_ids: tuple[Any, ...]
     quantities: Floats
     usable: Flags
+    warnings: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.kept)
@@ -125,7 +127,7 @@ class Verdict:
         lines = _aligned(columns)
         if len(shown) < len(order):
             lines.append(f"... and {len(order) - len(shown)} more clients")
-        return "\n".join([self._headline(), *lines])
+        return "\n".join([self._headline(), *lines, *(f"warning: {warning}" for warning in self.warnings)])
 
     def _headline(self) -> str:
         parts = [f"{self.rule}: {int(self.kept.sum())} of {len(self)} clients kept"]

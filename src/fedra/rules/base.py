@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from fedra.alarms import round_warnings
 from fedra.cohort import Cohort, Flags, Floats, Verdict
 from fedra.kernels import weighted_sum
 from fedra.screening import Screened, screen
@@ -119,20 +120,30 @@ class Rule(ABC):
         reasons = list(screened.reasons)
         for position, reason, stays in zip(np.flatnonzero(screened.usable), given, kept, strict=True):
             reasons[position] = "" if stays else reason or f"left out by {self.name}"
+        everyone: Flags = _spread(screened.usable, kept, False)
+        weights = _spread(screened.usable, decision.weights, 0.0)
+        implied = _spread(screened.usable, decision.implied_quantities, np.nan)
         return Verdict(
             rule=self.name,
             update=update,
-            kept=_spread(screened.usable, kept, False),
-            weights=_spread(screened.usable, decision.weights, 0.0),
+            kept=everyone,
+            weights=weights,
             scores=_spread(screened.usable, decision.scores, np.nan),
             num_malicious=decision.num_malicious,
             reasons=tuple(reasons),
             note="",
-            implied_quantities=_spread(screened.usable, decision.implied_quantities, np.nan),
+            implied_quantities=implied,
             cut=decision.cut,
             client_ids=screened.client_ids,
             quantities=screened.quantities,
             usable=screened.usable,
+            warnings=round_warnings(
+                client_ids=screened.client_ids,
+                kept=everyone,
+                quantities=np.where(screened.usable, screened.quantities, np.nan),
+                weights=weights,
+                implied=implied,
+            ),
         )
 
 

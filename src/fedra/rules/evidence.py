@@ -17,7 +17,7 @@ LEFT_OUT = 40.0
 
 _STEPS = 4
 # How far a single client may pull the scale, at the least share; the larger the share that may lie, the less.
-_PULL = 25.0
+_PULL = 35.0
 # Distances beyond this many times the usual one are as good as infinite, and stay finite when they are multiplied.
 _FARTHEST = 1e200
 

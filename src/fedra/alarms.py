@@ -1,0 +1,110 @@
+"""What in a round a person should look at, although the rule went on: one client in command, claims that do not fit."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedra.cohort import Flags, Floats, implied_text, number_text
+
+_NAMED = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Beyond what a round is worth a warning.
+
+    Attributes:
+        share: one client's share of the result, where others have data too.
+        excess: a kept client's claim, divided by the quantity that its update speaks for.
+        streak: rounds running in which the same client was left out.
+    """
+
+    share: float = 0.5
+    excess: float = 20.0
+    streak: int = 5
+
+    def __post_init__(self) -> None:
+        for name, least in (("share", 0.0), ("excess", 1.0), ("streak", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+                raise TypeError(f"{name}={value!r}; give a number of at least {least:g}")
+            if value < least:
+                raise ValueError(f"{name}={value!r}; give a number of at least {least:g}")
+
+
+def round_warnings(
+    *,
+    client_ids: Sequence[Any],
+    kept: Flags,
+    quantities: Floats,
+    weights: Floats | None,
+    implied: Floats | None,
+    limits: Limits | None = None,
+) -> tuple[str, ...]:
+    """Return a sentence for each kind of thing that passed the rule and still looks wrong."""
+    limits = limits or Limits()
+    warnings = []
+    if weights is not None and np.isfinite(quantities).sum() > 1:
+        warnings += [
+            f"client {shown(client_ids[i])} alone is {weights[i]:.0%} of this round's result, more than "
+            f"{limits.share:.0%}"
+            for i in np.flatnonzero(kept & (weights > limits.share)).tolist()
+        ]
+    if implied is not None:
+        with np.errstate(invalid="ignore", over="ignore"):
+            high = np.flatnonzero(kept & np.isfinite(implied) & (quantities > limits.excess * implied))
+        if len(high):
+            worst = sorted(high.tolist(), key=lambda i: implied[i] / quantities[i])
+            told = [
+                f"{shown(client_ids[i])} claims {number_text(float(quantities[i]))} and behaves like "
+                f"{implied_text(float(implied[i]))}"
+                for i in worst[:_NAMED]
+            ]
+            warnings.append(
+                f"{_some(len(high))} more than {limits.excess:g} times as much data as the update speaks for: "
+                + "; ".join(told)
+                + _rest(len(high))
+            )
+    return tuple(warnings)
+
+
+def _some(count: int) -> str:
+    return "a kept client claims" if count == 1 else f"{count} kept clients claim"
+
+
+def _rest(count: int) -> str:
+    return f"; and {count - _NAMED} more" if count > _NAMED else ""
+
+
+class Streaks:
+    """Counts for how many rounds running each client was left out."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self._running: dict[Any, int] = {}
+
+    def update(self, asked: Iterable[Any], kept: Iterable[Any]) -> tuple[str, ...]:
+        """Take a round in; return a warning that names whoever has just reached the limit, or a multiple of it."""
+        stays = set(kept)
+        late = []
+        for client in dict.fromkeys(asked):
+            self._running[client] = 0 if client in stays else self._running.get(client, 0) + 1
+            if self._running[client] and self._running[client] % self.limits.streak == 0:
+                late.append(client)
+        if not late:
+            return ()
+        named = ", ".join(f"{shown(client)} ({self._running[client]})" for client in late[:_NAMED])
+        return (f"left out in every one of its last rounds: {named}{_rest(len(late))}; if honest, its data is lost",)
+
+
+def shown(client: Any) -> str:
+    """Return a client's identifier as a short text that is safe to print."""
+    text = str(client)
+    text = text if len(text) <= 60 else text[:57] + "..."
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
