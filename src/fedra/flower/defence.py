@@ -16,11 +16,13 @@ import numpy.typing as npt
 
 from fedra.audit import LEFT_OUT, AuditLog, RoundReport
 from fedra.cohort import Verdict
+from fedra.flower.disk import DiskPolicy, OnDiskError
+from fedra.flower.examples import weigh
 from fedra.flower.memory import give_back
 from fedra.flower.model import ModelForm
 from fedra.flower.replies import Reply
 from fedra.kernels.threads import thread_count
-from fedra.rules import RULES, NormBound, Rule, make_rule
+from fedra.rules import Rule, make_rule
 from fedra.rules.mcne import malicious_total
 from fedra.screening import screen
 
@@ -35,12 +37,16 @@ AuditTarget = str | os.PathLike[str] | AuditLog | None
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Outcome:
-    """A judged round: the verdict on the usable replies, the replies that were kept, and their weights."""
+    """A judged round: the verdict on the usable replies, the replies that were kept, and their weights.
+
+    `claims` are what the kept clients claim to an inner strategy where that differs from what they sent.
+    """
 
     verdict: Verdict
     kept: Sequence[Reply]
     weights: Sequence[float]
     report: RoundReport
+    claims: Sequence[int] | None = None
 
     def failed(self, note: str) -> RoundReport:
         """Return the report of a round whose result could not be used after all."""
@@ -58,7 +64,9 @@ class Defence:
         audit: AuditTarget = None,
         on_round: Callable[[RoundReport], None] | None = None,
         threads: int | None = None,
+        on_disk_error: OnDiskError = "warn",
     ) -> None:
+        self.disk = DiskPolicy(on_disk_error)
         self.rule = make_rule(rule) if isinstance(rule, str) else rule
         if not isinstance(self.rule, Rule):
             raise TypeError(f"rule={rule!r}; give a rule such as fedra.FedRA(), or the name of one")
@@ -70,11 +78,11 @@ class Defence:
 
     @property
     def needs_updates(self) -> bool:
-        """Whether the rule must be given updates; all of fedra's but one do as well with the replies themselves.
+        """Whether the rule must be given updates; all of fedra's but one state that replies do as well.
 
         They look at differences between clients, or average, so that what was sent to all cancels.
         """
-        return isinstance(self.rule, NormBound) or type(self.rule) not in RULES.values()
+        return self.rule.needs_updates
 
     def warm_up(self, dtype: np.dtype[Any]) -> None:
         """Load the compiled kernels now, so that the first round does not wait for them."""
@@ -125,8 +133,33 @@ class Defence:
         self.publish(self._report(server_round, "evaluate", replies, records, "" if kept else "nobody was left", None))
         return kept, weights
 
-    def publish(self, report: RoundReport) -> None:
-        """Log a round, append it to the audit trail, and hand it to the user's callback."""
+    def weighed(self, outcome: Outcome, *, equal: bool = False) -> Outcome:
+        """Return the round as an inner strategy that averages by claims will weigh it: as the rule does, or all alike.
+
+        Nobody is kept where the rule's weights cannot be used.
+        """
+        if not outcome.kept:
+            return outcome
+        weights = [1.0] * len(outcome.kept) if equal else outcome.weights
+        weighing = weigh([reply.claim for reply in outcome.kept], weights)
+        if weighing is None:
+            report = outcome.failed(f"rule {self.rule.name!r} gave weights that are negative, not finite, or all zero")
+            return dataclasses.replace(outcome, kept=[], weights=[], report=report)
+        shares = iter(weighing.shares)
+        clients = [
+            {**client, "weight": next(shares)} if client["kept"] else client for client in outcome.report.clients
+        ]
+        self._shares.update((reply.client, share) for reply, share in zip(outcome.kept, weighing.shares, strict=True))
+        report = dataclasses.replace(outcome.report, clients=clients)
+        return dataclasses.replace(outcome, weights=weighing.shares, report=report, claims=weighing.claims)
+
+    def publish(self, report: RoundReport, save: Callable[[], None] | None = None) -> None:
+        """Save the model, log the round, append it to the audit trail, and hand it to the user's callback.
+
+        The model comes first, and what the disk does not take is told last: nothing of the round is lost for it.
+        """
+        if save is not None:
+            self.disk.attempt("the state", save)
         LOGGER.info(
             "fedra: %s round %d: %d kept, %d rejected%s", report.phase, report.round, report.kept, report.rejected,
             f", no change: {report.note}" if report.note else "",
@@ -134,10 +167,11 @@ class Defence:
         for client in report.clients:
             if not client["kept"] and client["reason"]:
                 LOGGER.info("fedra: node %s rejected: %s", client["client"], client["reason"])
-        if self.audit is not None:
-            self.audit.write(report)
+        if (audit := self.audit) is not None:
+            self.disk.attempt("the audit trail", lambda: audit.write(report))
         if self.on_round is not None:
             self.on_round(report)
+        self.disk.settle()
 
     def _rule_for(self, known: int) -> Rule:
         """Return the rule, told the federation's size N where it can use it and was not told already.

@@ -13,28 +13,33 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from fedra.audit import RoundReport
-from fedra.flower.defence import LOGGER, AuditTarget, Defence, flat_vectors
-from fedra.flower.inner import all_finite, inner_memory, inner_setting, recall_inner
+from fedra.flower.defence import LOGGER, AuditTarget, Defence, Outcome, flat_vectors
+from fedra.flower.disk import OnDiskError
+from fedra.flower.inner import all_finite, inner_memory, inner_setting, layers, recall_inner
 from fedra.flower.loans import Loan
 from fedra.flower.metrics import add_round, weighted_contents
-from fedra.flower.model import ModelForm, model_form
+from fedra.flower.model import ModelForm, model_form, short
+from fedra.flower.plain_memory import PlainMemory
+from fedra.flower.privacy import needs_equal_weights, no_model_note, refuse_still
 from fedra.flower.replies import Reply, read_messages
 from fedra.flower.resume import Resumable
 from fedra.flower.state import ServerState
+from fedra.flower.updates import flat_model, less_model
 from fedra.rules import RULES, Rule
 
 
 class Guard(Resumable):
     """Screens and scores replies, and lets only those that the rule keeps reach the inner strategy.
 
-    Distances between replies are those between updates, since what was sent out is the same for all; so the rule sees
-    the replies themselves. Kept replies reach the inner strategy untouched, with the quantities they claim.
+    Kept replies reach the inner strategy with the arrays they sent. Where the rule weighs them otherwise than by their
+    claims, they claim the rule's weights there, so that an average by claims is the rule's.
 
     Args:
         inner: any strategy of Flower's Message API.
         rule: a rule that scores clients and keeps some (fedra, krum, multi-krum), or its name.
-        audit, on_round, threads: as for `RobustStrategy`.
-        state: a file to keep the model, and the arrays that the inner strategy remembers, in after each round.
+        audit, on_round, threads, on_disk_error: as for `RobustStrategy`.
+        state: a file to keep the model, and the arrays, numbers and privacy accountants that the inner strategy
+            remembers, in after each round.
     """
 
     def __init__(
@@ -46,13 +51,17 @@ class Guard(Resumable):
         on_round: Callable[[RoundReport], None] | None = None,
         state: str | os.PathLike[str] | None = None,
         threads: int | None = None,
+        on_disk_error: OnDiskError = "warn",
     ) -> None:
         if not isinstance(inner, Strategy):
             raise TypeError(f"inner={inner!r}; give a strategy of flwr.serverapp.strategy")
         self.inner = inner
-        self.defence = Defence(rule=rule, audit=audit, on_round=on_round, threads=threads)
+        self.defence = Defence(rule=rule, audit=audit, on_round=on_round, threads=threads, on_disk_error=on_disk_error)
         check_selects(self.defence.rule)
         self.weighted_by_key = str(inner_setting(inner, "weighted_by_key", "num-examples"))
+        self._plain = PlainMemory(inner)
+        if state is not None:
+            self._plain.check()
         self._keep_state_at(state)
         self._first: ModelForm | None = None
         self._sent: ArrayRecord | None = None
@@ -89,13 +98,17 @@ class Guard(Resumable):
             return self.inner.aggregate_train(server_round + self._done, replies)
         server_round += self._done
         read = read_messages(replies, weight_key=self.weighted_by_key, asked=self._asked, model=self._form)
+        sent = {name: array.data for name, array in self._sent.items()}
+        refuse_still(self.inner, read, self._form, sent)
         loans: dict[int, Loan] = {}
 
         def lend(reply: Reply) -> None:
             loans[id(reply)] = Loan(reply, self._form)
 
         vectors = flat_vectors(read, self._form, minus=None, release=lend, threads=self.defence.threads)
-        outcome = self.defence.judge(server_round, read, vectors=vectors, known=self._known)
+        judged = less_model(vectors, flat_model(self._form, sent)) if self.defence.needs_updates else vectors
+        outcome = self.defence.judge(server_round, read, vectors=judged, known=self._known)
+        outcome = self.defence.weighed(outcome, equal=needs_equal_weights(self.inner))
         stays = {id(reply) for reply in outcome.kept}
         for reply in [reply for reply in read if not reply.fault]:
             vector = vectors.pop(0)
@@ -103,13 +116,18 @@ class Guard(Resumable):
                 loans[id(reply)].restore(vector)
         arrays, metrics, report = None, None, outcome.report
         if outcome.kept:
-            messages = [reply.message for reply in outcome.kept]
-            arrays, metrics = self.inner.aggregate_train(server_round, messages)
-            if arrays is not None and not all_finite(arrays):
+            try:
+                arrays, metrics = self.inner.aggregate_train(server_round, _passed_on(outcome, self.weighted_by_key))
+                note = "" if arrays else no_model_note(self.inner, len(outcome.kept))
+                if arrays and not all_finite(arrays):
+                    note = "the inner strategy returned values that are not finite"
+            except Exception as error:
+                note = f"the inner strategy raised {type(error).__name__}: {short(error, 200)}"
+            if note:
                 arrays, metrics = None, None
-                report = outcome.failed("the inner strategy returned values that are not finite")
-        self.defence.publish(report)
-        self._save(server_round, self._sent if arrays is None else arrays)
+                report = outcome.failed(note)
+        model = self._sent if arrays is None else arrays
+        self.defence.publish(report, save=lambda: self._save(server_round, model))
         return arrays, add_round(metrics, report)
 
     def configure_evaluate(
@@ -137,13 +155,14 @@ class Guard(Resumable):
         self.defence.warm_up(self._first.dtype)
 
     def _writer(self) -> str:
-        return f"Guard of {type(self.inner).__name__}"
+        return "Guard of " + " of ".join(type(strategy).__name__ for strategy in layers(self.inner))
 
     def _memory(self) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]:
-        return inner_memory(self.inner), {}
+        return inner_memory(self.inner), self._plain.values()
 
     def _recall(self, state: ServerState) -> None:
         recall_inner(self.inner, state.memory)
+        self._plain.recall(state.numbers)
 
 
 def check_selects(rule: Rule) -> None:
@@ -154,6 +173,18 @@ def check_selects(rule: Rule) -> None:
             f"rule {rule.name!r} does not select clients, so it cannot guard a strategy; use one of {valid}, "
             "or RobustStrategy, which takes any rule"
         )
+
+
+def _passed_on(outcome: Outcome, weight_key: str) -> list[Message]:
+    """Return the kept replies' messages, each with the claim that gives it its weight."""
+    if outcome.claims is None:
+        return [reply.message for reply in outcome.kept]
+    passed = []
+    for reply, claim in zip(outcome.kept, outcome.claims, strict=True):
+        records = dict(reply.message.content.items())
+        records[reply.form[1]] = MetricRecord({**reply.metrics, weight_key: claim})
+        passed.append(_with_content(reply.message, RecordDict(records)))
+    return passed
 
 
 def _with_content(message: Message, content: RecordDict) -> Message:

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from flwr.common import (
     Code,
@@ -28,10 +27,14 @@ from flwr.server.strategy import FedAvg, Strategy
 
 from fedra.audit import RoundReport
 from fedra.flower.defence import AuditTarget, Defence, Outcome, flat_vectors
+from fedra.flower.disk import OnDiskError
+from fedra.flower.examples import examples
 from fedra.flower.guard import check_selects
 from fedra.flower.model import ModelForm, Unusable, model_form, short
+from fedra.flower.privacy import no_model_note, refuse_still
 from fedra.flower.replies import Reply, read_all, read_claim
 from fedra.flower.step import ServerStep
+from fedra.flower.updates import flat_model
 from fedra.optimizers import ServerOptimizer
 from fedra.rules import Rule
 
@@ -42,8 +45,9 @@ EvaluateResults = list[tuple[ClientProxy, EvaluateRes]]
 class _Rounds:
     """What both adapters do with a round: remember what was sent, screen, judge."""
 
-    def __init__(self, defence: Defence) -> None:
+    def __init__(self, defence: Defence, inner: Strategy | None = None) -> None:
         self.defence = defence
+        self.inner = inner
         self.form = ModelForm(entries=())
         self.first: ModelForm | None = None
         self.sent: Parameters | None = None
@@ -56,6 +60,12 @@ class _Rounds:
         self.first = self.first or self.form
         self.asked = frozenset(proxy.cid for proxy, _ in asked)
         self.known = manager.num_available()
+
+    def before(self) -> Parameters:
+        """Return what was sent."""
+        if self.sent is None:
+            raise RuntimeError("aggregate_fit needs the parameters that were sent; call configure_fit first")
+        return self.sent
 
     def judge(
         self, server_round: int, results: FitResults, failures: Sequence[Any], *, minus: npt.NDArray[Any] | None
@@ -70,6 +80,7 @@ class _Rounds:
 
         replies = read_all([Reply(client=proxy.cid, message=answer) for proxy, answer in results], fill, self.asked)
         replies += _failed(failures)
+        refuse_still(self.inner, replies, self.form, _by_position(self.before()))
         vectors = flat_vectors(replies, self.form, minus=minus, release=_keep, threads=self.defence.threads)
         return self.defence.judge(server_round, replies, vectors=vectors, known=self.known)
 
@@ -86,13 +97,10 @@ class _Rounds:
         proxies = {id(answer): proxy for proxy, answer in results}
         replies = read_all([Reply(client=proxy.cid, message=answer) for proxy, answer in results], fill, None)
         kept, weights = self.defence.judge_evaluation(server_round, [*replies, *_failed(failures)])
-        unit = sum(reply.claim for reply in kept) / sum(weights) if kept else 0.0
+        numbers = examples([reply.claim for reply in kept], weights)
         return [
-            (
-                proxies[id(reply.message)],
-                dataclasses.replace(reply.message, num_examples=max(1, round(weight * unit))),
-            )
-            for reply, weight in zip(kept, weights, strict=True)
+            (proxies[id(reply.message)], dataclasses.replace(reply.message, num_examples=number))
+            for reply, number in zip(kept, numbers, strict=True)
         ]
 
 
@@ -107,10 +115,13 @@ class RobustStrategy(FedAvg):
         audit: AuditTarget = None,
         on_round: Callable[[RoundReport], None] | None = None,
         threads: int | None = None,
+        on_disk_error: OnDiskError = "warn",
         **fedavg: Any,
     ) -> None:
         super().__init__(**fedavg)
-        self._rounds = _Rounds(Defence(rule=rule, audit=audit, on_round=on_round, threads=threads))
+        self._rounds = _Rounds(
+            Defence(rule=rule, audit=audit, on_round=on_round, threads=threads, on_disk_error=on_disk_error)
+        )
         self._step = ServerStep(server_optimizer)
 
     def configure_fit(
@@ -125,12 +136,8 @@ class RobustStrategy(FedAvg):
         self, server_round: int, results: FitResults, failures: list[Any]
     ) -> tuple[Parameters | None, dict[str, Scalar]]:
         """Screen and aggregate; no parameters where the round changed nothing."""
-        form, sent = self._rounds.form, self._rounds.sent
-        if sent is None:
-            raise RuntimeError("aggregate_fit needs the parameters that were sent; call configure_fit first")
-        before = _by_position(sent)
-        weights = np.empty(form.dimension, dtype=form.dtype)
-        form.flatten(form.read(before), weights)
+        form, sent = self._rounds.form, self._rounds.before()
+        weights = flat_model(form, _by_position(sent))
         minus = weights if self._rounds.defence.needs_updates else None
         outcome = self._rounds.judge(server_round, results, failures, minus=minus)
         trained, report = self._step.take(weights, form, outcome, of_updates=minus is not None)
@@ -139,15 +146,12 @@ class RobustStrategy(FedAvg):
             return None, _figures({}, report)
         tensors = [
             ndarrays_to_parameters([trained[name]]).tensors[0] if name in trained else data
-            for name, data in before.items()
+            for name, data in _by_position(sent).items()
         ]
         metrics = {}
         if self.fit_metrics_aggregation_fn:
-            unit = sum(reply.claim for reply in outcome.kept)
-            weighed = zip(outcome.kept, outcome.weights, strict=True)
-            metrics = self.fit_metrics_aggregation_fn(
-                [(max(1, round(weight * unit)), reply.metrics) for reply, weight in weighed]
-            )
+            weighed = zip(examples([reply.claim for reply in outcome.kept], outcome.weights), outcome.kept, strict=True)
+            metrics = self.fit_metrics_aggregation_fn([(number, reply.metrics) for number, reply in weighed])
         return Parameters(tensors=tensors, tensor_type=sent.tensor_type), _figures(metrics, report)
 
     def aggregate_evaluate(
@@ -168,11 +172,14 @@ class Guard(Strategy):
         audit: AuditTarget = None,
         on_round: Callable[[RoundReport], None] | None = None,
         threads: int | None = None,
+        on_disk_error: OnDiskError = "warn",
     ) -> None:
         if not isinstance(inner, Strategy):
             raise TypeError(f"inner={inner!r}; give a strategy of flwr.server.strategy")
         self.inner = inner
-        self._rounds = _Rounds(Defence(rule=rule, audit=audit, on_round=on_round, threads=threads))
+        self._rounds = _Rounds(
+            Defence(rule=rule, audit=audit, on_round=on_round, threads=threads, on_disk_error=on_disk_error), inner
+        )
         check_selects(self._rounds.defence.rule)
 
     def initialize_parameters(self, client_manager: ClientManager) -> Parameters | None:
@@ -191,16 +198,21 @@ class Guard(Strategy):
         self, server_round: int, results: FitResults, failures: list[Any]
     ) -> tuple[Parameters | None, dict[str, Scalar]]:
         """Hand the kept results to the inner strategy; a round without any changes nothing."""
-        if self._rounds.sent is None:
-            raise RuntimeError("aggregate_fit needs the parameters that were sent; call configure_fit first")
-        outcome = self._rounds.judge(server_round, results, failures, minus=None)
-        self._rounds.defence.publish(outcome.report)
-        if not outcome.kept:
-            return None, _figures({}, outcome.report)
-        stays = {id(reply.message) for reply in outcome.kept}
-        passed = [(proxy, answer) for proxy, answer in results if id(answer) in stays]
-        parameters, metrics = self.inner.aggregate_fit(server_round, passed, [])
-        return parameters, _figures(metrics, outcome.report)
+        defence, sent = self._rounds.defence, self._rounds.before()
+        minus = flat_model(self._rounds.form, _by_position(sent)) if defence.needs_updates else None
+        outcome = defence.weighed(self._rounds.judge(server_round, results, failures, minus=minus))
+        metrics: dict[str, Scalar] = {}
+        parameters, report = None, outcome.report
+        if outcome.kept:
+            try:
+                parameters, metrics = self.inner.aggregate_fit(server_round, _passed_on(outcome, results), [])
+                note = "" if parameters else no_model_note(self.inner, len(outcome.kept))
+            except Exception as error:
+                note = f"the inner strategy raised {type(error).__name__}: {short(error, 200)}"
+            if note:
+                parameters, metrics, report = None, {}, outcome.failed(note)
+        defence.publish(report)
+        return parameters, _figures(metrics, report)
 
     def configure_evaluate(
         self, server_round: int, parameters: Parameters, client_manager: ClientManager
@@ -222,6 +234,17 @@ class Guard(Strategy):
 
 def _by_position(parameters: Parameters) -> dict[str, bytes]:
     return {str(place): tensor for place, tensor in enumerate(parameters.tensors)}
+
+
+def _passed_on(outcome: Outcome, results: FitResults) -> FitResults:
+    """Return the kept clients' results, each with the number of examples that gives it its weight."""
+    proxies = {id(answer): proxy for proxy, answer in results}
+    answers = [reply.message for reply in outcome.kept]
+    numbers = outcome.claims or [answer.num_examples for answer in answers]
+    return [
+        (proxies[id(answer)], dataclasses.replace(answer, num_examples=number))
+        for answer, number in zip(answers, numbers, strict=True)
+    ]
 
 
 def _keep(reply: Reply) -> None:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.serverapp import Grid
@@ -14,12 +13,14 @@ from flwr.serverapp.strategy import FedAvg
 
 from fedra.audit import RoundReport
 from fedra.flower.defence import LOGGER, AuditTarget, Defence, flat_vectors
+from fedra.flower.disk import OnDiskError
 from fedra.flower.metrics import add_round, weighted_contents
 from fedra.flower.model import ModelForm, model_form
 from fedra.flower.replies import Reply, read_messages
 from fedra.flower.resume import Resumable
 from fedra.flower.state import ServerState
 from fedra.flower.step import ServerStep
+from fedra.flower.updates import flat_model
 from fedra.optimizers import OptimizerState, ServerOptimizer
 from fedra.rules import Rule
 
@@ -38,6 +39,8 @@ class RobustStrategy(Resumable, FedAvg):
         on_round: called with the `RoundReport` of each round, the same records that the audit trail holds.
         state: a file to keep model and optimizer state in after each round, and to resume from.
         threads: how many threads to aggregate with; None for one per core.
+        on_disk_error: what to do when the disk does not take the state or the audit trail: "warn" in the log and go
+            on, or "stop", after all else of the round has been written.
         fedavg: FedAvg's options, such as fraction_train, min_train_nodes, min_available_nodes, weighted_by_key.
     """
 
@@ -50,10 +53,11 @@ class RobustStrategy(Resumable, FedAvg):
         on_round: Callable[[RoundReport], None] | None = None,
         state: str | os.PathLike[str] | None = None,
         threads: int | None = None,
+        on_disk_error: OnDiskError = "warn",
         **fedavg: Any,
     ) -> None:
         super().__init__(**fedavg)
-        self.defence = Defence(rule=rule, audit=audit, on_round=on_round, threads=threads)
+        self.defence = Defence(rule=rule, audit=audit, on_round=on_round, threads=threads, on_disk_error=on_disk_error)
         self._step = ServerStep(server_optimizer)
         self._keep_state_at(state)
         self._sent: ArrayRecord | None = None
@@ -89,21 +93,22 @@ class RobustStrategy(Resumable, FedAvg):
             return None, None
         server_round += self._done
         read = read_messages(replies, weight_key=self.weighted_by_key, asked=self._asked, model=self._form)
-        weights = self._flat_weights()
+        weights = flat_model(self._form, {name: array.data for name, array in self._sent.items()})
         minus = weights if self.defence.needs_updates else None
         vectors = flat_vectors(read, self._form, minus=minus, release=_drop_arrays, threads=self.defence.threads)
         outcome = self.defence.judge(server_round, read, vectors=vectors, known=self._known)
         del vectors
         trained, report = self._step.take(weights, self._form, outcome, of_updates=minus is not None)
-        self.defence.publish(report)
         arrays, metrics = None, None
         if trained is not None:
             arrays = ArrayRecord(
                 {name: Array(trained[name]) if name in trained else array for name, array in self._sent.items()}
             )
+        model = self._sent if arrays is None else arrays
+        self.defence.publish(report, save=lambda: self._save(server_round, model))
+        if arrays is not None:
             contents = weighted_contents(outcome.kept, outcome.weights, self.weighted_by_key)
             metrics = self.train_metrics_aggr_fn(contents, self.weighted_by_key)
-        self._save(server_round, self._sent if arrays is None else arrays)
         return arrays, add_round(metrics, report)
 
     def configure_evaluate(
@@ -124,12 +129,6 @@ class RobustStrategy(Resumable, FedAvg):
             return None
         contents = weighted_contents(kept, weights, self.weighted_by_key)
         return self.evaluate_metrics_aggr_fn(contents, self.weighted_by_key)
-
-    def _flat_weights(self) -> npt.NDArray[Any]:
-        assert self._sent is not None
-        flat = np.empty(self._form.dimension, dtype=self._form.dtype)
-        self._form.flatten(self._form.read({name: array.data for name, array in self._sent.items()}), flat)
-        return flat
 
     def _prepare(self, arrays: ArrayRecord) -> None:
         self._step.state = None
