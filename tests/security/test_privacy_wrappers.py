@@ -276,3 +276,11 @@ def test_what_is_saved_of_an_inner_strategy_is_plain_json(tmp_path):
     Guard(accounted(), rule=KeepAll(), state=path).start(GRID, record(model()), num_rounds=1)
     with np.load(path, allow_pickle=False) as contents:
         assert json.loads(contents["about"].tobytes())["numbers"]["accountants"]
+
+
+def test_a_run_begins_with_a_word_on_what_selection_means_for_privacy(caplog):
+    Guard(adaptive(), rule=KeepAll()).summary()
+    assert "does not cover that a rule selects" in caplog.text
+    caplog.clear()
+    Guard(FedAvg(), rule=KeepAll()).summary()
+    assert "select" not in caplog.text

@@ -20,7 +20,7 @@ from fedra.flower.loans import Loan
 from fedra.flower.metrics import add_round, weighted_contents
 from fedra.flower.model import ModelForm, model_form, short
 from fedra.flower.plain_memory import PlainMemory
-from fedra.flower.privacy import needs_equal_weights, no_model_note, refuse_still
+from fedra.flower.privacy import is_private, needs_equal_weights, no_model_note, refuse_still
 from fedra.flower.replies import Reply, read_messages
 from fedra.flower.resume import Resumable
 from fedra.flower.state import ServerState
@@ -73,6 +73,12 @@ class Guard(Resumable):
         """Log the rule, then the inner strategy's own summary."""
         LOGGER.info("\t├──> Guarded by: %r", self.defence.rule)
         LOGGER.info("\t├──> Inner strategy: %s", type(self.inner).__name__)
+        if is_private(self.inner):
+            LOGGER.warning(
+                "fedra: the privacy guarantee of %s does not cover that a rule selects among the replies; "
+                "see docs/flower.md, 'Differential privacy'",
+                type(self.inner).__name__,
+            )
         self.inner.summary()
 
     def configure_train(

@@ -13,6 +13,12 @@ from fedra.flower.inner import layers
 from fedra.flower.model import ModelForm
 from fedra.flower.replies import Reply
 
+_PRIVATE = (
+    current.DifferentialPrivacyServerSideFixedClipping,
+    current.DifferentialPrivacyServerSideAdaptiveClipping,
+    current.DifferentialPrivacyClientSideFixedClipping,
+    current.DifferentialPrivacyClientSideAdaptiveClipping,
+)
 _CLIPPING = (
     current.DifferentialPrivacyServerSideFixedClipping,
     current.DifferentialPrivacyServerSideAdaptiveClipping,
@@ -29,6 +35,11 @@ def accountants(inner: Any) -> dict[tuple[str, str], Any]:
         for attribute, value in vars(strategy).items()
         if hasattr(value, "get_privacy_spent") and hasattr(value, "compose")
     }
+
+
+def is_private(inner: Any) -> bool:
+    """Tell whether one of Flower's privacy wrappers is at work."""
+    return any(isinstance(strategy, _PRIVATE) for strategy in layers(inner))
 
 
 def needs_equal_weights(inner: Any) -> bool:

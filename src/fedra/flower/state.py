@@ -46,7 +46,7 @@ def save_state(path: Path, state: ServerState) -> None:
     contents |= {f"memory-{i}": array for i, array in enumerate(state.memory.values())}
     fresh = _fresh(path)
     try:
-        with fresh.open("wb") as file:
+        with fresh.open("xb") as file:
             np.savez(file, **contents)  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
@@ -62,7 +62,7 @@ def check_writable(path: Path) -> None:
     """Raise OSError where a state could not be written: better now than after the first round."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = _fresh(path)
-    fresh.open("wb").close()
+    fresh.open("xb").close()
     fresh.unlink()
 
 
@@ -88,7 +88,10 @@ def load_state(path: Path, writer: str) -> ServerState | None:
 
 
 def _fresh(path: Path) -> Path:
-    return path.with_name(path.name + ".new")
+    """Return where to write the new state; what a killed server left there, or a link somebody put there, is removed."""
+    fresh = path.with_name(path.name + ".new")
+    fresh.unlink(missing_ok=True)
+    return fresh
 
 
 def _sync_directory(directory: Path) -> None:
