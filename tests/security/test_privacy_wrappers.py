@@ -215,9 +215,13 @@ def test_settings_are_the_callers_after_a_restart_too(tmp_path):
     path = tmp_path / "state.npz"
     Guard(adaptive(), rule=KeepAll(), state=path).start(GRID, record(model()), num_rounds=2)
     inner = adaptive(inner=FedAvg(fraction_evaluate=0.0, min_train_nodes=3))
+    again = Guard(inner, rule=KeepAll(), state=path)
     inner.clip_norm_lr = 0.7
-    Guard(inner, rule=KeepAll(), state=path).start(GRID, record(model()), num_rounds=2)
+    again.start(GRID, record(model()), num_rounds=3)
     assert inner.clip_norm_lr == 0.7
+    inner.clip_norm_lr = 0.4
+    again.start(GRID, record(model()), num_rounds=3)
+    assert inner.clip_norm_lr == 0.4
     assert inner.strategy.min_train_nodes == 3
     assert inner.clipping_norm != 0.1
 

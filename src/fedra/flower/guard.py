@@ -157,6 +157,7 @@ class Guard(Resumable):
         return self.inner.aggregate_evaluate(server_round + self._done, messages)
 
     def _prepare(self, arrays: ArrayRecord) -> None:
+        self._plain.begin()
         self._first = model_form({name: array.data for name, array in arrays.items()})
         self.defence.warm_up(self._first.dtype)
 

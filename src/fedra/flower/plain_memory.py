@@ -24,6 +24,10 @@ class PlainMemory:
         self._first = self._numbers()
         self._moved: set[str] = set()
 
+    def begin(self) -> None:
+        """Take the strategy as it is now for the beginning: the caller may have changed settings since it was made."""
+        self._first = self._numbers()
+
     def check(self) -> None:
         """Refuse accountants whose state cannot be saved: a restarted server would forget the privacy it spent."""
         for place, accountant in accountants(self._inner).items():

@@ -88,7 +88,7 @@ def load_state(path: Path, writer: str) -> ServerState | None:
 
 
 def _fresh(path: Path) -> Path:
-    """Return where to write the new state; what a killed server left there, or a link somebody put there, is removed."""
+    """Return where to write the new state; what a killed server left there, or a link put there, is removed."""
     fresh = path.with_name(path.name + ".new")
     fresh.unlink(missing_ok=True)
     return fresh
