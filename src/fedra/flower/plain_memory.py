@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any
 
 from fedra.flower.inner import layers
@@ -73,7 +74,7 @@ class PlainMemory:
             f"{depth}{_SEPARATOR}{attribute}": value
             for depth, strategy in enumerate(layers(self._inner))
             for attribute, value in vars(strategy).items()
-            if isinstance(value, _PLAIN)
+            if isinstance(value, _PLAIN) and not isinstance(value, Enum)
         }
 
 
