@@ -13,12 +13,16 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from fedra.audit import RoundReport
-from fedra.flower.defence import LOGGER, AuditTarget, Defence, flat_vectors
-from fedra.flower.inner import all_finite, inner_memory, inner_setting, recall_inner
+from fedra.flower.canonical import pinned
+from fedra.flower.consult import consult
+from fedra.flower.defence import LOGGER, AuditTarget, Defence, Outcome, failed, flat_vectors
+from fedra.flower.demands import refuse_unfit_losses
+from fedra.flower.inner import inner_memory, inner_setting, recall_inner
+from fedra.flower.layout import shared_configs
 from fedra.flower.loans import Loan
-from fedra.flower.metrics import add_round, weighted_contents
+from fedra.flower.metrics import add_round, claimed_metrics, weighted_contents
 from fedra.flower.model import ModelForm, model_form
-from fedra.flower.replies import Reply, read_messages
+from fedra.flower.replies import Reply, read_messages, sent_array_key
 from fedra.flower.resume import Resumable
 from fedra.flower.state import ServerState
 from fedra.rules import RULES, Rule
@@ -28,7 +32,11 @@ class Guard(Resumable):
     """Screens and scores replies, and lets only those that the rule keeps reach the inner strategy.
 
     Distances between replies are those between updates, since what was sent out is the same for all; so the rule sees
-    the replies themselves. Kept replies reach the inner strategy untouched, with the quantities they claim.
+    the replies themselves. Kept replies reach the inner strategy with the values they sent, in the server's own form,
+    and with the quantities they claim. Entries that are not floating-point stay as the server has them.
+
+    Whatever the inner strategy raises, or returns that is not finite, is a skipped round with a note; what it
+    remembers is put back.
 
     Args:
         inner: any strategy of Flower's Message API.
@@ -59,6 +67,7 @@ class Guard(Resumable):
         self._form = ModelForm(entries=())
         self._asked: frozenset[int] = frozenset()
         self._known = 0
+        self._array_key = "arrays"
 
     def summary(self) -> None:
         """Log the rule, then the inner strategy's own summary."""
@@ -71,11 +80,12 @@ class Guard(Resumable):
     ) -> Iterable[Message]:
         """Let the inner strategy choose, and remember whom it asks."""
         messages = list(self.inner.configure_train(server_round + self._done, arrays, config, grid))
-        self._sent = arrays
+        self._sent = arrays.copy()
         self._form = model_form({name: array.data for name, array in arrays.items()}, self._first)
         self._first = self._first or self._form
         self._asked = frozenset(message.metadata.dst_node_id for message in messages)
-        self._known = len(list(grid.get_node_ids()))
+        self._known = len(self._asked.union(grid.get_node_ids()))
+        self._array_key = sent_array_key(messages)
         self.defence.run = str(messages[0].metadata.run_id) if messages else self.defence.run
         return messages
 
@@ -86,9 +96,17 @@ class Guard(Resumable):
         if self._sent is None:
             raise RuntimeError("aggregate_train needs the arrays that were sent; call configure_train first")
         if not self._asked:
-            return self.inner.aggregate_train(server_round + self._done, replies)
+            # Nobody was asked, so nobody's reply counts.
+            return self.inner.aggregate_train(server_round + self._done, [])
         server_round += self._done
-        read = read_messages(replies, weight_key=self.weighted_by_key, asked=self._asked, model=self._form)
+        read = read_messages(
+            replies,
+            weight_key=self.weighted_by_key,
+            asked=self._asked,
+            model=self._form,
+            array_key=self._array_key,
+        )
+        refuse_unfit_losses(read, self.inner)
         loans: dict[int, Loan] = {}
 
         def lend(reply: Reply) -> None:
@@ -96,18 +114,17 @@ class Guard(Resumable):
 
         vectors = flat_vectors(read, self._form, minus=None, release=lend, threads=self.defence.threads)
         outcome = self.defence.judge(server_round, read, vectors=vectors, known=self._known)
-        stays = {id(reply) for reply in outcome.kept}
-        for reply in [reply for reply in read if not reply.fault]:
-            vector = vectors.pop(0)
-            if id(reply) in stays:
-                loans[id(reply)].restore(vector)
+        self._hand_back(read, vectors, loans, outcome)
         arrays, metrics, report = None, None, outcome.report
         if outcome.kept:
             messages = [reply.message for reply in outcome.kept]
-            arrays, metrics = self.inner.aggregate_train(server_round, messages)
-            if arrays is not None and not all_finite(arrays):
-                arrays, metrics = None, None
-                report = outcome.failed("the inner strategy returned values that are not finite")
+            result, fault = consult(self.inner, lambda: self.inner.aggregate_train(server_round, messages), _values)
+            if result is None:
+                report = outcome.failed(fault)
+            else:
+                arrays, metrics = result
+        if arrays is not None:
+            arrays = ArrayRecord(pinned(self._form, arrays, self._sent))
         self.defence.publish(report)
         self._save(server_round, self._sent if arrays is None else arrays)
         return arrays, add_round(metrics, report)
@@ -122,15 +139,34 @@ class Guard(Resumable):
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """Hand screened replies to the inner strategy, each under the weight of the training round."""
+        server_round += self._done
         if not self._asked:
-            return self.inner.aggregate_evaluate(server_round + self._done, replies)
+            return self.inner.aggregate_evaluate(server_round, [])
         read = read_messages(replies, weight_key=self.weighted_by_key, asked=self._asked, model=None)
-        kept, weights = self.defence.judge_evaluation(server_round + self._done, read)
-        if not kept:
-            return None
-        contents = weighted_contents(kept, weights, self.weighted_by_key)
-        messages = [_with_content(reply.message, content) for reply, content in zip(kept, contents, strict=True)]
-        return self.inner.aggregate_evaluate(server_round + self._done, messages)
+        kept, weights, report = self.defence.judge_evaluation(server_round, read)
+        metrics = None
+        if kept:
+            contents = weighted_contents(kept, weights, self.weighted_by_key)
+            messages = [_with_content(reply.message, content) for reply, content in zip(kept, contents, strict=True)]
+            metrics, fault = consult(
+                self.inner, lambda: self.inner.aggregate_evaluate(server_round, messages), lambda _: ()
+            )
+            report = failed(report, fault) if fault else report
+        self.defence.publish(report)
+        return metrics
+
+    def _hand_back(
+        self, read: list[Reply], vectors: list[npt.NDArray[Any]], loans: dict[int, Loan], outcome: Outcome
+    ) -> None:
+        """Give kept replies their values back, one by one, and let the vectors go."""
+        assert self._sent is not None
+        records = claimed_metrics(outcome.kept, self.weighted_by_key)
+        kept = {id(reply): record for reply, record in zip(outcome.kept, records, strict=True)}
+        configs = shared_configs(outcome.kept)
+        for reply in [reply for reply in read if not reply.fault]:
+            vector = vectors.pop(0)
+            if id(reply) in kept:
+                loans[id(reply)].restore(vector, self._sent, kept[id(reply)], configs)
 
     def _prepare(self, arrays: ArrayRecord) -> None:
         self._first = model_form({name: array.data for name, array in arrays.items()})
@@ -161,3 +197,8 @@ def _with_content(message: Message, content: RecordDict) -> Message:
     changed = copy.copy(message)
     changed.content = content
     return changed
+
+
+def _values(result: tuple[ArrayRecord | None, MetricRecord | None]) -> list[npt.NDArray[Any]]:
+    arrays, _ = result
+    return [] if arrays is None else [array.numpy() for array in arrays.values()]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from flwr.app import ArrayRecord
 from flwr.serverapp.strategy import Strategy
 
 _SEPARATOR = "\x1f"
@@ -49,15 +48,6 @@ def recall_inner(inner: Strategy, memory: Mapping[str, npt.NDArray[Any]]) -> Non
             fresh.setdefault(place, {})[_SEPARATOR.join(key[1:])] = array
     for (level, attribute), value in fresh.items():
         setattr(layers[level], attribute, value)
-
-
-def all_finite(arrays: ArrayRecord) -> bool:
-    """Tell whether every floating-point value is finite."""
-    return all(
-        bool(np.isfinite(values).all())
-        for values in (array.numpy() for array in arrays.values())
-        if values.dtype.kind in "fc"
-    )
 
 
 def _layers(strategy: Any) -> Iterator[Any]:
