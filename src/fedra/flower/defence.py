@@ -50,8 +50,7 @@ class Outcome:
 
     def failed(self, note: str) -> RoundReport:
         """Return the report of a round whose result could not be used after all."""
-        clients = [{**client, "kept": False, "weight": 0.0} for client in self.report.clients]
-        return dataclasses.replace(self.report, note=note, clients=clients)
+        return failed(self.report, note)
 
 
 class Defence:
@@ -101,7 +100,7 @@ class Defence:
             dimension=dimension,
             threads=self.threads,
         )
-        verdict = self._rule_for(max(known, len(replies))).judge(screened)
+        verdict = self._rule_for(max(known, len(usable))).judge(screened)
         kept = [reply for reply, stays in zip(usable, verdict.kept, strict=True) if stays]
         weights = _weights(verdict)
         self._remember(replies, kept, weights)
@@ -113,8 +112,8 @@ class Defence:
         report = self._report(server_round, "train", replies, records, note, verdict.num_malicious)
         return Outcome(verdict=verdict, kept=kept, weights=weights, report=report)
 
-    def judge_evaluation(self, server_round: int, replies: list[Reply]) -> tuple[list[Reply], list[float]]:
-        """Return the replies to evaluate by and their weights, which are those of the training round.
+    def judge_evaluation(self, server_round: int, replies: list[Reply]) -> tuple[list[Reply], list[float], RoundReport]:
+        """Return the replies to evaluate by, their weights, which are those of the training round, and the report.
 
         A client that training left out is left out here. One that training did not ask weighs as the mean of those
         kept: what it claims now cannot raise that.
@@ -130,8 +129,8 @@ class Defence:
         records = [
             _record(reply, kept=True, weight=weight / total) for reply, weight in zip(kept, weights, strict=True)
         ]
-        self.publish(self._report(server_round, "evaluate", replies, records, "" if kept else "nobody was left", None))
-        return kept, weights
+        note = "" if kept else "nobody was left"
+        return kept, weights, self._report(server_round, "evaluate", replies, records, note, None)
 
     def weighed(self, outcome: Outcome, *, equal: bool = False) -> Outcome:
         """Return the round as an inner strategy that averages by claims will weigh it: as the rule does, or all alike.
@@ -217,6 +216,12 @@ class Defence:
             note=note,
             clients=clients,
         )
+
+
+def failed(report: RoundReport, note: str) -> RoundReport:
+    """Return the report of a round that nobody is part of after all."""
+    clients = [{**client, "kept": False, "weight": 0.0} for client in report.clients]
+    return dataclasses.replace(report, note=note, clients=clients)
 
 
 def flat_vectors(

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedra.flower.replies import LARGEST_CLAIM
+from fedra.flower.claims import LARGEST_CLAIM
 
 # Shares closer than this are the same ones, rounded differently.
 _SAME = 1e-9

@@ -13,15 +13,19 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from fedra.audit import RoundReport
-from fedra.flower.defence import LOGGER, AuditTarget, Defence, Outcome, flat_vectors
+from fedra.flower.canonical import pinned
+from fedra.flower.consult import consult
+from fedra.flower.defence import LOGGER, AuditTarget, Defence, Outcome, failed, flat_vectors
+from fedra.flower.demands import refuse_unfit_losses
 from fedra.flower.disk import OnDiskError
-from fedra.flower.inner import all_finite, inner_memory, inner_setting, layers, recall_inner
+from fedra.flower.inner import inner_memory, inner_setting, layers, recall_inner
+from fedra.flower.layout import shared_configs
 from fedra.flower.loans import Loan
-from fedra.flower.metrics import add_round, weighted_contents
-from fedra.flower.model import ModelForm, model_form, short
+from fedra.flower.metrics import add_round, claimed_metrics, weighted_contents
+from fedra.flower.model import ModelForm, model_form
 from fedra.flower.plain_memory import PlainMemory
 from fedra.flower.privacy import is_private, needs_equal_weights, no_model_note, refuse_still
-from fedra.flower.replies import Reply, read_messages
+from fedra.flower.replies import Reply, read_messages, sent_array_key
 from fedra.flower.resume import Resumable
 from fedra.flower.state import ServerState
 from fedra.flower.updates import flat_model, less_model
@@ -31,8 +35,12 @@ from fedra.rules import RULES, Rule
 class Guard(Resumable):
     """Screens and scores replies, and lets only those that the rule keeps reach the inner strategy.
 
-    Kept replies reach the inner strategy with the arrays they sent. Where the rule weighs them otherwise than by their
-    claims, they claim the rule's weights there, so that an average by claims is the rule's.
+    Kept replies reach the inner strategy with the values they sent, in the server's own form. Where the rule weighs
+    them otherwise than by their claims, they claim the rule's weights there, so that an average by claims is the
+    rule's. Entries that are not floating-point stay as the server has them.
+
+    Whatever the inner strategy raises, or returns that is not finite, is a skipped round with a note; what it
+    remembers is put back. So is a round from which it returns no model.
 
     Args:
         inner: any strategy of Flower's Message API.
@@ -68,6 +76,7 @@ class Guard(Resumable):
         self._form = ModelForm(entries=())
         self._asked: frozenset[int] = frozenset()
         self._known = 0
+        self._array_key = "arrays"
 
     def summary(self) -> None:
         """Log the rule, then the inner strategy's own summary."""
@@ -86,11 +95,12 @@ class Guard(Resumable):
     ) -> Iterable[Message]:
         """Let the inner strategy choose, and remember whom it asks."""
         messages = list(self.inner.configure_train(server_round + self._done, arrays, config, grid))
-        self._sent = arrays
+        self._sent = arrays.copy()
         self._form = model_form({name: array.data for name, array in arrays.items()}, self._first)
         self._first = self._first or self._form
         self._asked = frozenset(message.metadata.dst_node_id for message in messages)
-        self._known = len(list(grid.get_node_ids()))
+        self._known = len(self._asked.union(grid.get_node_ids()))
+        self._array_key = sent_array_key(messages)
         self.defence.run = str(messages[0].metadata.run_id) if messages else self.defence.run
         return messages
 
@@ -101,9 +111,17 @@ class Guard(Resumable):
         if self._sent is None:
             raise RuntimeError("aggregate_train needs the arrays that were sent; call configure_train first")
         if not self._asked:
-            return self.inner.aggregate_train(server_round + self._done, replies)
+            # Nobody was asked, so nobody's reply counts.
+            return self.inner.aggregate_train(server_round + self._done, [])
         server_round += self._done
-        read = read_messages(replies, weight_key=self.weighted_by_key, asked=self._asked, model=self._form)
+        read = read_messages(
+            replies,
+            weight_key=self.weighted_by_key,
+            asked=self._asked,
+            model=self._form,
+            array_key=self._array_key,
+        )
+        refuse_unfit_losses(read, self.inner)
         sent = {name: array.data for name, array in self._sent.items()}
         refuse_still(self.inner, read, self._form, sent)
         loans: dict[int, Loan] = {}
@@ -115,23 +133,15 @@ class Guard(Resumable):
         judged = less_model(vectors, flat_model(self._form, sent)) if self.defence.needs_updates else vectors
         outcome = self.defence.judge(server_round, read, vectors=judged, known=self._known)
         outcome = self.defence.weighed(outcome, equal=needs_equal_weights(self.inner))
-        stays = {id(reply) for reply in outcome.kept}
-        for reply in [reply for reply in read if not reply.fault]:
-            vector = vectors.pop(0)
-            if id(reply) in stays:
-                loans[id(reply)].restore(vector)
+        self._hand_back(read, vectors, loans, outcome)
         arrays, metrics, report = None, None, outcome.report
         if outcome.kept:
-            try:
-                arrays, metrics = self.inner.aggregate_train(server_round, _passed_on(outcome, self.weighted_by_key))
-                note = "" if arrays else no_model_note(self.inner, len(outcome.kept))
-                if arrays and not all_finite(arrays):
-                    note = "the inner strategy returned values that are not finite"
-            except Exception as error:
-                note = f"the inner strategy raised {type(error).__name__}: {short(error, 200)}"
-            if note:
-                arrays, metrics = None, None
-                report = outcome.failed(note)
+            messages = [reply.message for reply in outcome.kept]
+            result, fault = consult(self.inner, lambda: self.inner.aggregate_train(server_round, messages), _values)
+            arrays, metrics = result or (None, None)
+            if not arrays:
+                report = outcome.failed(fault or no_model_note(self.inner, len(outcome.kept)))
+        arrays = ArrayRecord(pinned(self._form, arrays, self._sent)) if arrays else None
         model = self._sent if arrays is None else arrays
         self.defence.publish(report, save=lambda: self._save(server_round, model))
         return arrays, add_round(metrics, report)
@@ -146,15 +156,34 @@ class Guard(Resumable):
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """Hand screened replies to the inner strategy, each under the weight of the training round."""
+        server_round += self._done
         if not self._asked:
-            return self.inner.aggregate_evaluate(server_round + self._done, replies)
+            return self.inner.aggregate_evaluate(server_round, [])
         read = read_messages(replies, weight_key=self.weighted_by_key, asked=self._asked, model=None)
-        kept, weights = self.defence.judge_evaluation(server_round + self._done, read)
-        if not kept:
-            return None
-        contents = weighted_contents(kept, weights, self.weighted_by_key)
-        messages = [_with_content(reply.message, content) for reply, content in zip(kept, contents, strict=True)]
-        return self.inner.aggregate_evaluate(server_round + self._done, messages)
+        kept, weights, report = self.defence.judge_evaluation(server_round, read)
+        metrics = None
+        if kept:
+            contents = weighted_contents(kept, weights, self.weighted_by_key)
+            messages = [_with_content(reply.message, content) for reply, content in zip(kept, contents, strict=True)]
+            metrics, fault = consult(
+                self.inner, lambda: self.inner.aggregate_evaluate(server_round, messages), lambda _: ()
+            )
+            report = failed(report, fault) if fault else report
+        self.defence.publish(report)
+        return metrics
+
+    def _hand_back(
+        self, read: list[Reply], vectors: list[npt.NDArray[Any]], loans: dict[int, Loan], outcome: Outcome
+    ) -> None:
+        """Give kept replies their values back, one by one, and let the vectors go."""
+        assert self._sent is not None
+        records = claimed_metrics(outcome.kept, self.weighted_by_key, outcome.claims)
+        kept = {id(reply): record for reply, record in zip(outcome.kept, records, strict=True)}
+        configs = shared_configs(outcome.kept)
+        for reply in [reply for reply in read if not reply.fault]:
+            vector = vectors.pop(0)
+            if id(reply) in kept:
+                loans[id(reply)].restore(vector, self._sent, kept[id(reply)], configs)
 
     def _prepare(self, arrays: ArrayRecord) -> None:
         self._plain.begin()
@@ -182,20 +211,13 @@ def check_selects(rule: Rule) -> None:
         )
 
 
-def _passed_on(outcome: Outcome, weight_key: str) -> list[Message]:
-    """Return the kept replies' messages, each with the claim that gives it its weight."""
-    if outcome.claims is None:
-        return [reply.message for reply in outcome.kept]
-    passed = []
-    for reply, claim in zip(outcome.kept, outcome.claims, strict=True):
-        records = dict(reply.message.content.items())
-        records[reply.form[1]] = MetricRecord({**reply.metrics, weight_key: claim})
-        passed.append(_with_content(reply.message, RecordDict(records)))
-    return passed
-
-
 def _with_content(message: Message, content: RecordDict) -> Message:
     """Return a copy of a message with other content."""
     changed = copy.copy(message)
     changed.content = content
     return changed
+
+
+def _values(result: tuple[ArrayRecord | None, MetricRecord | None]) -> list[npt.NDArray[Any]]:
+    arrays, _ = result
+    return [] if arrays is None else [array.numpy() for array in arrays.values()]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from flwr.app import ArrayRecord
 from flwr.server.strategy import Strategy as LegacyStrategy
 from flwr.serverapp.strategy import Strategy
 
@@ -50,15 +49,6 @@ def recall_inner(inner: Strategy, memory: Mapping[str, npt.NDArray[Any]]) -> Non
             fresh.setdefault(place, {})[_SEPARATOR.join(key[1:])] = array
     for (level, attribute), value in fresh.items():
         setattr(strategies[level], attribute, value)
-
-
-def all_finite(arrays: ArrayRecord) -> bool:
-    """Tell whether every floating-point value is finite."""
-    return all(
-        bool(np.isfinite(values).all())
-        for values in (array.numpy() for array in arrays.values())
-        if values.dtype.kind in "fc"
-    )
 
 
 def layers(strategy: Any) -> Iterator[Any]:

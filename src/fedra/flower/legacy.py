@@ -5,8 +5,6 @@ Parameters carry no names here: arrays are known by their position.
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,19 +18,25 @@ from flwr.common import (
     Parameters,
     Scalar,
     ndarrays_to_parameters,
+    parameters_to_ndarrays,
 )
 from flwr.server.client_manager import ClientManager
 from flwr.server.client_proxy import ClientProxy
 from flwr.server.strategy import FedAvg, Strategy
 
 from fedra.audit import RoundReport
-from fedra.flower.defence import AuditTarget, Defence, Outcome, flat_vectors
+from fedra.flower.canonical import canonical_tensors, pinned
+from fedra.flower.claims import read_claim, read_metrics
+from fedra.flower.consult import call_metrics, consult
+from fedra.flower.defence import AuditTarget, Defence, Outcome, failed, flat_vectors
 from fedra.flower.disk import OnDiskError
 from fedra.flower.examples import examples
+from fedra.flower.faults import Unusable, short
 from fedra.flower.guard import check_selects
-from fedra.flower.model import ModelForm, Unusable, model_form, short
+from fedra.flower.layout import Layout, shared_metrics
+from fedra.flower.model import ModelForm, model_form
 from fedra.flower.privacy import no_model_note, refuse_still
-from fedra.flower.replies import Reply, read_all, read_claim
+from fedra.flower.replies import Reply, read_all
 from fedra.flower.step import ServerStep
 from fedra.flower.updates import flat_model
 from fedra.optimizers import ServerOptimizer
@@ -40,10 +44,11 @@ from fedra.rules import Rule
 
 FitResults = list[tuple[ClientProxy, FitRes]]
 EvaluateResults = list[tuple[ClientProxy, EvaluateRes]]
+Evaluated = tuple[float | None, dict[str, Scalar]]
 
 
 class _Rounds:
-    """What both adapters do with a round: remember what was sent, screen, judge."""
+    """What both adapters do with a round: remember what was sent, screen, judge, and hand on what was kept."""
 
     def __init__(self, defence: Defence, inner: Strategy | None = None) -> None:
         self.defence = defence
@@ -52,6 +57,7 @@ class _Rounds:
         self.first: ModelForm | None = None
         self.sent: Parameters | None = None
         self.asked: frozenset[str] = frozenset()
+        self.asked_to_evaluate: frozenset[str] | None = None
         self.known = 0
 
     def send(self, parameters: Parameters, manager: ClientManager, asked: Sequence[tuple[ClientProxy, FitIns]]) -> None:
@@ -59,7 +65,7 @@ class _Rounds:
         self.form = model_form(_by_position(parameters), self.first)
         self.first = self.first or self.form
         self.asked = frozenset(proxy.cid for proxy, _ in asked)
-        self.known = manager.num_available()
+        self.known = max(manager.num_available(), len(self.asked))
 
     def before(self) -> Parameters:
         """Return what was sent."""
@@ -71,37 +77,64 @@ class _Rounds:
         self, server_round: int, results: FitResults, failures: Sequence[Any], *, minus: npt.NDArray[Any] | None
     ) -> Outcome:
         def fill(reply: Reply) -> None:
-            answer = reply.message
+            answer = reply.message[1]
             _check_status(answer)
             reply.views = self.form.read(_by_position(answer.parameters))
-            reply.claim, reply.metrics = read_claim(answer.num_examples, "num_examples"), answer.metrics
-            reply.form = ("", "", tuple(sorted((key, None) for key in answer.metrics)))
-            _check_metrics(answer.metrics)
+            reply.claim = read_claim(answer.num_examples, "num_examples")
+            reply.metrics, kinds = read_metrics(answer.metrics, words=True)
+            reply.layout = Layout(values=kinds)
 
-        replies = read_all([Reply(client=proxy.cid, message=answer) for proxy, answer in results], fill, self.asked)
-        replies += _failed(failures)
+        replies = [*read_all(_replies(results), fill, self.asked, Layout()), *_failed(failures)]
         refuse_still(self.inner, replies, self.form, _by_position(self.before()))
         vectors = flat_vectors(replies, self.form, minus=minus, release=_keep, threads=self.defence.threads)
         return self.defence.judge(server_round, replies, vectors=vectors, known=self.known)
 
-    def evaluations(self, server_round: int, results: EvaluateResults, failures: Sequence[Any]) -> EvaluateResults:
-        """Return the results to evaluate by, each under the weight of the training round."""
+    def hand_on(self, outcome: Outcome) -> FitResults:
+        """Return the kept results in the server's own form."""
+        sent = _by_position(self.before())
+        keys = shared_metrics(outcome.kept)
+        numbers = outcome.claims or [round(reply.claim) for reply in outcome.kept]
+        passed = []
+        for reply, number in zip(outcome.kept, numbers, strict=True):
+            proxy, answer = reply.message
+            tensors = canonical_tensors(self.form, self.form.read(_by_position(answer.parameters)), sent)
+            made = FitRes(
+                status=answer.status,
+                parameters=Parameters(tensors=tensors, tensor_type=self.before().tensor_type),
+                num_examples=number,
+                metrics={key: reply.metrics[key] for key in keys},
+            )
+            passed.append((proxy, made))
+        return passed
+
+    def evaluate(
+        self,
+        server_round: int,
+        results: EvaluateResults,
+        failures: Sequence[Any],
+        aggregate: Callable[[EvaluateResults], tuple[Evaluated | None, str]],
+    ) -> Evaluated:
+        """Let `aggregate` evaluate by the screened results, each under the weight of the training round."""
 
         def fill(reply: Reply) -> None:
-            answer = reply.message
+            answer = reply.message[1]
             _check_status(answer)
             reply.claim = read_claim(answer.num_examples, "num_examples")
-            reply.form = ("", "", tuple(sorted((key, None) for key in answer.metrics)))
-            _check_metrics({"loss": answer.loss, **answer.metrics})
+            read_metrics({"loss": answer.loss})
+            reply.metrics, kinds = read_metrics(answer.metrics, words=True)
+            reply.layout = Layout(values=kinds)
 
-        proxies = {id(answer): proxy for proxy, answer in results}
-        replies = read_all([Reply(client=proxy.cid, message=answer) for proxy, answer in results], fill, None)
-        kept, weights = self.defence.judge_evaluation(server_round, [*replies, *_failed(failures)])
-        numbers = examples([reply.claim for reply in kept], weights)
-        return [
-            (proxies[id(reply.message)], dataclasses.replace(reply.message, num_examples=number))
-            for reply, number in zip(kept, numbers, strict=True)
-        ]
+        replies = [*read_all(_replies(results), fill, self.asked_to_evaluate, Layout()), *_failed(failures)]
+        kept, weights, report = self.defence.judge_evaluation(server_round, replies)
+        keys = shared_metrics(kept)
+        passed = []
+        for reply, number in zip(kept, examples([reply.claim for reply in kept], weights), strict=True):
+            proxy, answer = reply.message
+            metrics = {key: reply.metrics[key] for key in keys}
+            passed.append((proxy, EvaluateRes(answer.status, float(answer.loss), number, metrics)))
+        evaluated, fault = aggregate(passed)
+        self.defence.publish(failed(report, fault) if fault else report)
+        return (None, {}) if evaluated is None else evaluated
 
 
 class RobustStrategy(FedAvg):
@@ -148,17 +181,33 @@ class RobustStrategy(FedAvg):
             ndarrays_to_parameters([trained[name]]).tensors[0] if name in trained else data
             for name, data in _by_position(sent).items()
         ]
-        metrics = {}
+        metrics: dict[str, Scalar] | None = {}
         if self.fit_metrics_aggregation_fn:
-            weighed = zip(examples([reply.claim for reply in outcome.kept], outcome.weights), outcome.kept, strict=True)
-            metrics = self.fit_metrics_aggregation_fn([(number, reply.metrics) for number, reply in weighed])
-        return Parameters(tensors=tensors, tensor_type=sent.tensor_type), _figures(metrics, report)
+            numbers, keys = (
+                examples([reply.claim for reply in outcome.kept], outcome.weights),
+                shared_metrics(outcome.kept),
+            )
+            weighed = [
+                (number, {key: reply.metrics[key] for key in keys})
+                for reply, number in zip(outcome.kept, numbers, strict=True)
+            ]
+            metrics, _ = call_metrics(self.fit_metrics_aggregation_fn, weighed)
+        return Parameters(tensors=tensors, tensor_type=sent.tensor_type), _figures(metrics or {}, report)
 
-    def aggregate_evaluate(
-        self, server_round: int, results: EvaluateResults, failures: list[Any]
-    ) -> tuple[float | None, dict[str, Scalar]]:
+    def configure_evaluate(
+        self, server_round: int, parameters: Parameters, client_manager: ClientManager
+    ) -> list[tuple[ClientProxy, EvaluateIns]]:
+        """Sample as FedAvg does."""
+        asked = super().configure_evaluate(server_round, parameters, client_manager)
+        self._rounds.asked_to_evaluate = frozenset(proxy.cid for proxy, _ in asked)
+        return asked
+
+    def aggregate_evaluate(self, server_round: int, results: EvaluateResults, failures: list[Any]) -> Evaluated:
         """Average over screened results by the weights of training."""
-        return super().aggregate_evaluate(server_round, self._rounds.evaluations(server_round, results, failures), [])
+        plain = super().aggregate_evaluate
+        return self._rounds.evaluate(
+            server_round, results, failures, lambda kept: call_metrics(plain, server_round, kept, [])
+        )
 
 
 class Guard(Strategy):
@@ -198,34 +247,39 @@ class Guard(Strategy):
         self, server_round: int, results: FitResults, failures: list[Any]
     ) -> tuple[Parameters | None, dict[str, Scalar]]:
         """Hand the kept results to the inner strategy; a round without any changes nothing."""
-        defence, sent = self._rounds.defence, self._rounds.before()
-        minus = flat_model(self._rounds.form, _by_position(sent)) if defence.needs_updates else None
-        outcome = defence.weighed(self._rounds.judge(server_round, results, failures, minus=minus))
+        rounds, sent = self._rounds, self._rounds.before()
+        minus = flat_model(rounds.form, _by_position(sent)) if rounds.defence.needs_updates else None
+        outcome = rounds.defence.weighed(rounds.judge(server_round, results, failures, minus=minus))
+        parameters: Parameters | None = None
         metrics: dict[str, Scalar] = {}
-        parameters, report = None, outcome.report
+        report = outcome.report
         if outcome.kept:
-            try:
-                parameters, metrics = self.inner.aggregate_fit(server_round, _passed_on(outcome, results), [])
-                note = "" if parameters else no_model_note(self.inner, len(outcome.kept))
-            except Exception as error:
-                note = f"the inner strategy raised {type(error).__name__}: {short(error, 200)}"
-            if note:
-                parameters, metrics, report = None, {}, outcome.failed(note)
-        defence.publish(report)
+            passed = rounds.hand_on(outcome)
+            result, fault = consult(self.inner, lambda: self.inner.aggregate_fit(server_round, passed, []), _values)
+            parameters, metrics = result or (None, {})
+            if parameters is None:
+                report = outcome.failed(fault or no_model_note(self.inner, len(outcome.kept)))
+        if parameters is not None:
+            tensors = pinned(rounds.form, _by_position(parameters), _by_position(sent))
+            parameters = Parameters(tensors=list(tensors.values()), tensor_type=parameters.tensor_type)
+        rounds.defence.publish(report)
         return parameters, _figures(metrics, report)
 
     def configure_evaluate(
         self, server_round: int, parameters: Parameters, client_manager: ClientManager
     ) -> list[tuple[ClientProxy, EvaluateIns]]:
         """As the inner strategy does."""
-        return self.inner.configure_evaluate(server_round, parameters, client_manager)
+        asked = self.inner.configure_evaluate(server_round, parameters, client_manager)
+        self._rounds.asked_to_evaluate = frozenset(proxy.cid for proxy, _ in asked)
+        return asked
 
-    def aggregate_evaluate(
-        self, server_round: int, results: EvaluateResults, failures: list[Any]
-    ) -> tuple[float | None, dict[str, Scalar]]:
+    def aggregate_evaluate(self, server_round: int, results: EvaluateResults, failures: list[Any]) -> Evaluated:
         """Hand screened results to the inner strategy, each under the weight of the training round."""
-        kept = self._rounds.evaluations(server_round, results, failures)
-        return self.inner.aggregate_evaluate(server_round, kept, [])
+
+        def aggregate(kept: EvaluateResults) -> tuple[Evaluated | None, str]:
+            return consult(self.inner, lambda: self.inner.aggregate_evaluate(server_round, kept, []), lambda _: ())
+
+        return self._rounds.evaluate(server_round, results, failures, aggregate)
 
     def evaluate(self, server_round: int, parameters: Parameters) -> tuple[float, dict[str, Scalar]] | None:
         """As the inner strategy does."""
@@ -234,17 +288,6 @@ class Guard(Strategy):
 
 def _by_position(parameters: Parameters) -> dict[str, bytes]:
     return {str(place): tensor for place, tensor in enumerate(parameters.tensors)}
-
-
-def _passed_on(outcome: Outcome, results: FitResults) -> FitResults:
-    """Return the kept clients' results, each with the number of examples that gives it its weight."""
-    proxies = {id(answer): proxy for proxy, answer in results}
-    answers = [reply.message for reply in outcome.kept]
-    numbers = outcome.claims or [answer.num_examples for answer in answers]
-    return [
-        (proxies[id(answer)], dataclasses.replace(answer, num_examples=number))
-        for answer, number in zip(answers, numbers, strict=True)
-    ]
 
 
 def _keep(reply: Reply) -> None:
@@ -256,10 +299,13 @@ def _check_status(answer: FitRes | EvaluateRes) -> None:
         raise Unusable(f"replied with status {short(answer.status.code)}: {short(answer.status.message)}")
 
 
-def _check_metrics(metrics: dict[str, Any]) -> None:
-    for key, value in metrics.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            raise Unusable(f"metric {short(key)} is not finite")
+def _replies(results: Sequence[tuple[ClientProxy, Any]]) -> list[Reply]:
+    return [Reply(client=proxy.cid, message=(proxy, answer)) for proxy, answer in results]
+
+
+def _values(result: tuple[Parameters | None, dict[str, Scalar]]) -> list[npt.NDArray[Any]]:
+    parameters, _ = result
+    return [] if parameters is None else parameters_to_ndarrays(parameters)
 
 
 def _failed(failures: Sequence[Any]) -> list[Reply]:

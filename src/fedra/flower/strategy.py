@@ -12,11 +12,12 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
 from fedra.audit import RoundReport
-from fedra.flower.defence import LOGGER, AuditTarget, Defence, flat_vectors
+from fedra.flower.consult import call_metrics
+from fedra.flower.defence import LOGGER, AuditTarget, Defence, failed, flat_vectors
 from fedra.flower.disk import OnDiskError
 from fedra.flower.metrics import add_round, weighted_contents
 from fedra.flower.model import ModelForm, model_form
-from fedra.flower.replies import Reply, read_messages
+from fedra.flower.replies import Reply, read_messages, sent_array_key
 from fedra.flower.resume import Resumable
 from fedra.flower.state import ServerState
 from fedra.flower.step import ServerStep
@@ -64,6 +65,7 @@ class RobustStrategy(Resumable, FedAvg):
         self._form = ModelForm(entries=())
         self._asked: frozenset[int] = frozenset()
         self._known = 0
+        self._array_key = "arrays"
 
     def summary(self) -> None:
         """Log the rule, the optimizer and FedAvg's settings."""
@@ -79,7 +81,8 @@ class RobustStrategy(Resumable, FedAvg):
         self._sent = arrays
         self._form = model_form({name: array.data for name, array in arrays.items()})
         self._asked = frozenset(message.metadata.dst_node_id for message in messages)
-        self._known = len(list(grid.get_node_ids()))
+        self._known = len(self._asked.union(grid.get_node_ids()))
+        self._array_key = sent_array_key(messages)
         self.defence.run = str(messages[0].metadata.run_id) if messages else self.defence.run
         return messages
 
@@ -92,7 +95,13 @@ class RobustStrategy(Resumable, FedAvg):
         if not self._asked:
             return None, None
         server_round += self._done
-        read = read_messages(replies, weight_key=self.weighted_by_key, asked=self._asked, model=self._form)
+        read = read_messages(
+            replies,
+            weight_key=self.weighted_by_key,
+            asked=self._asked,
+            model=self._form,
+            array_key=self._array_key,
+        )
         weights = flat_model(self._form, {name: array.data for name, array in self._sent.items()})
         minus = weights if self.defence.needs_updates else None
         vectors = flat_vectors(read, self._form, minus=minus, release=_drop_arrays, threads=self.defence.threads)
@@ -108,7 +117,7 @@ class RobustStrategy(Resumable, FedAvg):
         self.defence.publish(report, save=lambda: self._save(server_round, model))
         if arrays is not None:
             contents = weighted_contents(outcome.kept, outcome.weights, self.weighted_by_key)
-            metrics = self.train_metrics_aggr_fn(contents, self.weighted_by_key)
+            metrics, _ = call_metrics(self.train_metrics_aggr_fn, contents, self.weighted_by_key)
         return arrays, add_round(metrics, report)
 
     def configure_evaluate(
@@ -124,11 +133,14 @@ class RobustStrategy(Resumable, FedAvg):
         if not self._asked:
             return None
         read = read_messages(replies, weight_key=self.weighted_by_key, asked=self._asked, model=None)
-        kept, weights = self.defence.judge_evaluation(server_round + self._done, read)
-        if not kept:
-            return None
-        contents = weighted_contents(kept, weights, self.weighted_by_key)
-        return self.evaluate_metrics_aggr_fn(contents, self.weighted_by_key)
+        kept, weights, report = self.defence.judge_evaluation(server_round + self._done, read)
+        metrics = None
+        if kept:
+            contents = weighted_contents(kept, weights, self.weighted_by_key)
+            metrics, fault = call_metrics(self.evaluate_metrics_aggr_fn, contents, self.weighted_by_key)
+            report = failed(report, fault) if fault else report
+        self.defence.publish(report)
+        return metrics
 
     def _prepare(self, arrays: ArrayRecord) -> None:
         self._step.state = None
@@ -149,4 +161,6 @@ class RobustStrategy(Resumable, FedAvg):
 def _drop_arrays(reply: Reply) -> None:
     """Take a reply's arrays from its message: they were read, and all replies' together are large."""
     content = reply.message.content
-    reply.message.content = RecordDict({name: record for name, record in content.items() if name != reply.form[0]})
+    reply.message.content = RecordDict(
+        {name: record for name, record in content.items() if name != reply.layout.arrays}
+    )
