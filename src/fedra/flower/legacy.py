@@ -27,7 +27,7 @@ from flwr.server.strategy import FedAvg, Strategy
 
 from fedra.audit import RoundReport
 from fedra.flower.canonical import canonical_tensors, pinned
-from fedra.flower.claims import read_claim, read_metrics
+from fedra.flower.claims import read_claim, read_metrics, read_number
 from fedra.flower.consult import call_metrics, consult
 from fedra.flower.defence import AuditTarget, Defence, Outcome, failed, flat_vectors
 from fedra.flower.faults import Unusable, short
@@ -104,12 +104,13 @@ class _Rounds:
         aggregate: Callable[[EvaluateResults], tuple[Evaluated | None, str]],
     ) -> Evaluated:
         """Let `aggregate` evaluate by the screened results, each under the weight of the training round."""
+        losses: dict[int, float] = {}
 
         def fill(reply: Reply) -> None:
             answer = reply.message[1]
             _check_status(answer)
             reply.claim = read_claim(answer.num_examples, "num_examples")
-            read_metrics({"loss": answer.loss})
+            losses[id(reply)] = float(read_number("loss", answer.loss))
             reply.metrics, kinds = read_metrics(answer.metrics, words=True)
             reply.layout = Layout(values=kinds)
 
@@ -122,7 +123,7 @@ class _Rounds:
             proxy, answer = reply.message
             metrics = {key: reply.metrics[key] for key in keys}
             num_examples = max(1, round(weight * unit))
-            passed.append((proxy, EvaluateRes(answer.status, float(answer.loss), num_examples, metrics)))
+            passed.append((proxy, EvaluateRes(answer.status, losses[id(reply)], num_examples, metrics)))
         evaluated, fault = aggregate(passed)
         self.defence.publish(failed(report, fault) if fault else report)
         return (None, {}) if evaluated is None else evaluated
