@@ -86,7 +86,7 @@ class _Rounds:
         passed = []
         for reply in outcome.kept:
             proxy, answer = reply.message
-            tensors = canonical_tensors(self.form, self.form.read(_by_position(answer.parameters)), sent)
+            tensors = canonical_tensors(self.form, _by_position(answer.parameters), sent)
             made = FitRes(
                 status=answer.status,
                 parameters=Parameters(tensors=tensors, tensor_type=self.sent.tensor_type),
