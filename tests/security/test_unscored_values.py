@@ -218,6 +218,6 @@ def test_config_records_of_a_few_do_not_reach_the_inner_strategy():
         return reply
 
     clients = dict.fromkeys(range(1, 13), client) | {6: honest(6)}
-    _, metrics = one_round(Guard(Reads(), rule="krum"), MemoryGrid(clients), record(model()))
+    _, metrics = one_round(Guard(Reads(), rule="multi-krum"), MemoryGrid(clients), record(model()))
     assert metrics["fedra-skipped"] == 0
     assert set(seen) == {2}

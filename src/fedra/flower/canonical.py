@@ -7,7 +7,7 @@ those, so nobody's may count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,15 +15,13 @@ import numpy.typing as npt
 from flwr.app import Array
 
 from fedra.flower.model import Entry, ModelForm
-from fedra.flower.npy import make_header
 
 T = TypeVar("T")
 
 
 def canonical_npy(entry: Entry, values: npt.NDArray[Any]) -> bytes:
     """Return flat values as .npy bytes of version 1.0 in C order, of the entry's widest type."""
-    dtype = entry.widest
-    return b"".join((make_header(dtype, entry.shape), np.ascontiguousarray(values, dtype=dtype).data))
+    return b"".join((entry.header, np.ascontiguousarray(values, dtype=entry.widest).data))
 
 
 def canonical_array(entry: Entry, data: bytes) -> Array:
@@ -37,10 +35,16 @@ def arrange(form: ModelForm, trained: Callable[[Entry], T], sent: Mapping[str, T
         yield entry.name, trained(entry) if entry.trained else sent[entry.name]
 
 
-def canonical_tensors(form: ModelForm, views: Sequence[npt.NDArray[Any]], sent: Mapping[str, bytes]) -> list[bytes]:
-    """Return a reply that was read as `views` as a list of .npy bytes."""
-    values = iter(views)
-    return [data for _, data in arrange(form, lambda entry: canonical_npy(entry, next(values)), sent)]
+def canonical_tensors(form: ModelForm, reply: Mapping[str, bytes], sent: Mapping[str, bytes]) -> list[bytes]:
+    """Return a reply that `form` can read as a list of .npy bytes; those that are canonical already are not copied."""
+    views = iter(form.read(reply))
+
+    def tensor(entry: Entry) -> bytes:
+        data, values = reply[entry.name], next(views)
+        same = data.startswith(entry.header) and len(data) == len(entry.header) + values.nbytes
+        return data if same and values.dtype == entry.widest else canonical_npy(entry, values)
+
+    return [data for _, data in arrange(form, tensor, sent)]
 
 
 def pinned(form: ModelForm, result: Mapping[str, T], sent: Mapping[str, T]) -> dict[str, T]:

@@ -56,16 +56,17 @@ def read_metrics(
         if isinstance(value, list):
             if len(value) > _LONGEST_LIST:
                 raise Unusable(f"metric {short(key)} holds {len(value)} numbers, more than {_LONGEST_LIST}")
-            values[key], kind = [_number(key, number) for number in value], f"a list of {len(value)}"
+            values[key], kind = [read_number(key, number) for number in value], f"a list of {len(value)}"
         elif words and isinstance(value, bool | str | bytes):
             values[key], kind = value, type(value).__name__
         else:
-            values[key], kind = _number(key, value), "one number"
+            values[key], kind = read_number(key, value), "one number"
         kinds.append((key, kind))
     return values, kinds_of(kinds)
 
 
-def _number(key: str, value: Any) -> int | float:
+def read_number(key: str, value: Any) -> int | float:
+    """Return one number of a client's as a plain one."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise Unusable(f"metric {short(key)} holds {type(value).__name__}, not numbers")
     number = int(value) if isinstance(value, int | np.integer) else float(value)

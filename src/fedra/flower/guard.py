@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy.typing as npt
@@ -218,6 +218,6 @@ def _with_content(message: Message, content: RecordDict) -> Message:
     return changed
 
 
-def _values(result: tuple[ArrayRecord | None, MetricRecord | None]) -> list[npt.NDArray[Any]]:
+def _values(result: tuple[ArrayRecord | None, MetricRecord | None]) -> Iterator[npt.NDArray[Any]]:
     arrays, _ = result
-    return [] if arrays is None else [array.numpy() for array in arrays.values()]
+    return (array.numpy() for array in (() if arrays is None else arrays.values()))

@@ -5,16 +5,13 @@ Parameters carry no names here: arrays are known by their position.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy.typing as npt
 from flwr.common import (
-    Code,
     EvaluateIns,
-    EvaluateRes,
     FitIns,
-    FitRes,
     Parameters,
     Scalar,
     ndarrays_to_parameters,
@@ -25,116 +22,19 @@ from flwr.server.client_proxy import ClientProxy
 from flwr.server.strategy import FedAvg, Strategy
 
 from fedra.audit import RoundReport
-from fedra.flower.canonical import canonical_tensors, pinned
-from fedra.flower.claims import read_claim, read_metrics
+from fedra.flower.canonical import pinned
 from fedra.flower.consult import call_metrics, consult
-from fedra.flower.defence import AuditTarget, Defence, Outcome, failed, flat_vectors
+from fedra.flower.defence import AuditTarget, Defence
 from fedra.flower.disk import OnDiskError
 from fedra.flower.examples import examples
-from fedra.flower.faults import Unusable, short
 from fedra.flower.guard import check_selects
-from fedra.flower.layout import Layout, shared_metrics
-from fedra.flower.model import ModelForm, model_form
-from fedra.flower.privacy import no_model_note, refuse_still
-from fedra.flower.replies import Reply, read_all
+from fedra.flower.layout import shared_metrics
+from fedra.flower.older import Evaluated, EvaluateResults, FitResults, Rounds, by_position
+from fedra.flower.privacy import no_model_note
 from fedra.flower.step import ServerStep
 from fedra.flower.updates import flat_model
 from fedra.optimizers import ServerOptimizer
 from fedra.rules import Rule
-
-FitResults = list[tuple[ClientProxy, FitRes]]
-EvaluateResults = list[tuple[ClientProxy, EvaluateRes]]
-Evaluated = tuple[float | None, dict[str, Scalar]]
-
-
-class _Rounds:
-    """What both adapters do with a round: remember what was sent, screen, judge, and hand on what was kept."""
-
-    def __init__(self, defence: Defence, inner: Strategy | None = None) -> None:
-        self.defence = defence
-        self.inner = inner
-        self.form = ModelForm(entries=())
-        self.first: ModelForm | None = None
-        self.sent: Parameters | None = None
-        self.asked: frozenset[str] = frozenset()
-        self.asked_to_evaluate: frozenset[str] | None = None
-        self.known = 0
-
-    def send(self, parameters: Parameters, manager: ClientManager, asked: Sequence[tuple[ClientProxy, FitIns]]) -> None:
-        self.sent = parameters
-        self.form = model_form(_by_position(parameters), self.first)
-        self.first = self.first or self.form
-        self.asked = frozenset(proxy.cid for proxy, _ in asked)
-        self.known = max(manager.num_available(), len(self.asked))
-
-    def before(self) -> Parameters:
-        """Return what was sent."""
-        if self.sent is None:
-            raise RuntimeError("aggregate_fit needs the parameters that were sent; call configure_fit first")
-        return self.sent
-
-    def judge(
-        self, server_round: int, results: FitResults, failures: Sequence[Any], *, minus: npt.NDArray[Any] | None
-    ) -> Outcome:
-        def fill(reply: Reply) -> None:
-            answer = reply.message[1]
-            _check_status(answer)
-            reply.views = self.form.read(_by_position(answer.parameters))
-            reply.claim = read_claim(answer.num_examples, "num_examples")
-            reply.metrics, kinds = read_metrics(answer.metrics, words=True)
-            reply.layout = Layout(values=kinds)
-
-        replies = [*read_all(_replies(results), fill, self.asked, Layout()), *_failed(failures)]
-        refuse_still(self.inner, replies, self.form, _by_position(self.before()))
-        vectors = flat_vectors(replies, self.form, minus=minus, release=_keep, threads=self.defence.threads)
-        return self.defence.judge(server_round, replies, vectors=vectors, known=self.known)
-
-    def hand_on(self, outcome: Outcome) -> FitResults:
-        """Return the kept results in the server's own form."""
-        sent = _by_position(self.before())
-        keys = shared_metrics(outcome.kept)
-        numbers = outcome.claims or [round(reply.claim) for reply in outcome.kept]
-        passed = []
-        for reply, number in zip(outcome.kept, numbers, strict=True):
-            proxy, answer = reply.message
-            tensors = canonical_tensors(self.form, self.form.read(_by_position(answer.parameters)), sent)
-            made = FitRes(
-                status=answer.status,
-                parameters=Parameters(tensors=tensors, tensor_type=self.before().tensor_type),
-                num_examples=number,
-                metrics={key: reply.metrics[key] for key in keys},
-            )
-            passed.append((proxy, made))
-        return passed
-
-    def evaluate(
-        self,
-        server_round: int,
-        results: EvaluateResults,
-        failures: Sequence[Any],
-        aggregate: Callable[[EvaluateResults], tuple[Evaluated | None, str]],
-    ) -> Evaluated:
-        """Let `aggregate` evaluate by the screened results, each under the weight of the training round."""
-
-        def fill(reply: Reply) -> None:
-            answer = reply.message[1]
-            _check_status(answer)
-            reply.claim = read_claim(answer.num_examples, "num_examples")
-            read_metrics({"loss": answer.loss})
-            reply.metrics, kinds = read_metrics(answer.metrics, words=True)
-            reply.layout = Layout(values=kinds)
-
-        replies = [*read_all(_replies(results), fill, self.asked_to_evaluate, Layout()), *_failed(failures)]
-        kept, weights, report = self.defence.judge_evaluation(server_round, replies)
-        keys = shared_metrics(kept)
-        passed = []
-        for reply, number in zip(kept, examples([reply.claim for reply in kept], weights), strict=True):
-            proxy, answer = reply.message
-            metrics = {key: reply.metrics[key] for key in keys}
-            passed.append((proxy, EvaluateRes(answer.status, float(answer.loss), number, metrics)))
-        evaluated, fault = aggregate(passed)
-        self.defence.publish(failed(report, fault) if fault else report)
-        return (None, {}) if evaluated is None else evaluated
 
 
 class RobustStrategy(FedAvg):
@@ -152,7 +52,7 @@ class RobustStrategy(FedAvg):
         **fedavg: Any,
     ) -> None:
         super().__init__(**fedavg)
-        self._rounds = _Rounds(
+        self._rounds = Rounds(
             Defence(rule=rule, audit=audit, on_round=on_round, threads=threads, on_disk_error=on_disk_error)
         )
         self._step = ServerStep(server_optimizer)
@@ -170,7 +70,7 @@ class RobustStrategy(FedAvg):
     ) -> tuple[Parameters | None, dict[str, Scalar]]:
         """Screen and aggregate; no parameters where the round changed nothing."""
         form, sent = self._rounds.form, self._rounds.before()
-        weights = flat_model(form, _by_position(sent))
+        weights = flat_model(form, by_position(sent))
         minus = weights if self._rounds.defence.needs_updates else None
         outcome = self._rounds.judge(server_round, results, failures, minus=minus)
         trained, report = self._step.take(weights, form, outcome, of_updates=minus is not None)
@@ -179,14 +79,12 @@ class RobustStrategy(FedAvg):
             return None, _figures({}, report)
         tensors = [
             ndarrays_to_parameters([trained[name]]).tensors[0] if name in trained else data
-            for name, data in _by_position(sent).items()
+            for name, data in by_position(sent).items()
         ]
         metrics: dict[str, Scalar] | None = {}
         if self.fit_metrics_aggregation_fn:
-            numbers, keys = (
-                examples([reply.claim for reply in outcome.kept], outcome.weights),
-                shared_metrics(outcome.kept),
-            )
+            keys = shared_metrics(outcome.kept)
+            numbers = examples([reply.claim for reply in outcome.kept], outcome.weights)
             weighed = [
                 (number, {key: reply.metrics[key] for key in keys})
                 for reply, number in zip(outcome.kept, numbers, strict=True)
@@ -226,7 +124,7 @@ class Guard(Strategy):
         if not isinstance(inner, Strategy):
             raise TypeError(f"inner={inner!r}; give a strategy of flwr.server.strategy")
         self.inner = inner
-        self._rounds = _Rounds(
+        self._rounds = Rounds(
             Defence(rule=rule, audit=audit, on_round=on_round, threads=threads, on_disk_error=on_disk_error), inner
         )
         check_selects(self._rounds.defence.rule)
@@ -248,7 +146,7 @@ class Guard(Strategy):
     ) -> tuple[Parameters | None, dict[str, Scalar]]:
         """Hand the kept results to the inner strategy; a round without any changes nothing."""
         rounds, sent = self._rounds, self._rounds.before()
-        minus = flat_model(rounds.form, _by_position(sent)) if rounds.defence.needs_updates else None
+        minus = flat_model(rounds.form, by_position(sent)) if rounds.defence.needs_updates else None
         outcome = rounds.defence.weighed(rounds.judge(server_round, results, failures, minus=minus))
         parameters: Parameters | None = None
         metrics: dict[str, Scalar] = {}
@@ -260,7 +158,7 @@ class Guard(Strategy):
             if parameters is None:
                 report = outcome.failed(fault or no_model_note(self.inner, len(outcome.kept)))
         if parameters is not None:
-            tensors = pinned(rounds.form, _by_position(parameters), _by_position(sent))
+            tensors = pinned(rounds.form, by_position(parameters), by_position(sent))
             parameters = Parameters(tensors=list(tensors.values()), tensor_type=parameters.tensor_type)
         rounds.defence.publish(report)
         return parameters, _figures(metrics, report)
@@ -286,37 +184,9 @@ class Guard(Strategy):
         return self.inner.evaluate(server_round, parameters)
 
 
-def _by_position(parameters: Parameters) -> dict[str, bytes]:
-    return {str(place): tensor for place, tensor in enumerate(parameters.tensors)}
-
-
-def _keep(reply: Reply) -> None:
-    """Leave a result as it is: here the caller holds on to it."""
-
-
-def _check_status(answer: FitRes | EvaluateRes) -> None:
-    if answer.status.code != Code.OK:
-        raise Unusable(f"replied with status {short(answer.status.code)}: {short(answer.status.message)}")
-
-
-def _replies(results: Sequence[tuple[ClientProxy, Any]]) -> list[Reply]:
-    return [Reply(client=proxy.cid, message=(proxy, answer)) for proxy, answer in results]
-
-
 def _values(result: tuple[Parameters | None, dict[str, Scalar]]) -> list[npt.NDArray[Any]]:
     parameters, _ = result
     return [] if parameters is None else parameters_to_ndarrays(parameters)
-
-
-def _failed(failures: Sequence[Any]) -> list[Reply]:
-    replies = []
-    for failure in failures:
-        if isinstance(failure, BaseException):
-            fault = f"failed: {type(failure).__name__}: {short(str(failure))}"
-            replies.append(Reply(client="unknown", message=failure, fault=fault))
-        else:
-            replies.append(Reply(client=failure[0].cid, message=failure[1], fault="failed"))
-    return replies
 
 
 def _figures(metrics: dict[str, Scalar], report: RoundReport) -> dict[str, Scalar]:

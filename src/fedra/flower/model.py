@@ -32,7 +32,12 @@ class Entry:
     @property
     def widest(self) -> np.dtype[Any]:
         """The type that holds every value of a reply, whichever of the types it has."""
-        return np.result_type(*self.dtypes)
+        return max(self.dtypes, key=lambda dtype: dtype.itemsize)
+
+    @property
+    def header(self) -> bytes:
+        """The header of an array of the widest type, as NumPy writes it."""
+        return self.headers[self.dtypes.index(self.widest)]
 
 
 @dataclass(frozen=True, kw_only=True)

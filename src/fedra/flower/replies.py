@@ -12,7 +12,7 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDic
 
 from fedra.flower.claims import read_claim, read_metrics
 from fedra.flower.faults import Unusable, short
-from fedra.flower.layout import Layout, config_kinds, settle_layout
+from fedra.flower.layout import Kinds, Layout, config_kinds, settle_layout
 from fedra.flower.model import ModelForm
 
 
@@ -60,10 +60,8 @@ def read_messages(
             raise Unusable(f"{short(weight_key)} is missing from its metrics")
         reply.claim = read_claim(metrics[weight_key], weight_key)
         reply.metrics, kinds = read_metrics(metrics, leave_out=weight_key)
-        configs = [
-            (name, config_kinds(found)) for name, found in message.content.items() if isinstance(found, ConfigRecord)
-        ]
-        reply.layout = Layout(arrays=arrays_name, metrics=metrics_name, values=kinds, configs=tuple(sorted(configs)))
+        configs = _configs(message.content)
+        reply.layout = Layout(arrays=arrays_name, metrics=metrics_name, values=kinds, configs=configs)
 
     replies = [Reply(client=_node(message), message=message) for message in messages]
     own = Layout(arrays=array_key, metrics="metrics" if array_key != "metrics" else "numbers")
@@ -112,6 +110,17 @@ def _only_record(content: RecordDict, kind: type, what: str) -> tuple[str, Any]:
     if len(found) != 1:
         raise Unusable(f"{len(found)} {what}s instead of 1")
     return found[0]
+
+
+def _configs(content: RecordDict) -> tuple[tuple[str, Kinds], ...]:
+    """Return the form of the config records; a record of no known kind is refused, since no content can hold it."""
+    found = []
+    for name, record in content.items():
+        if isinstance(record, ConfigRecord):
+            found.append((name, config_kinds(record)))
+        elif not isinstance(record, ArrayRecord | MetricRecord):
+            raise Unusable(f"record {short(name)} is of type {type(record).__name__}, which is no record of Flower's")
+    return tuple(sorted(found))
 
 
 def _contents(arrays: Any) -> dict[str, bytes]:
