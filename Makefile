@@ -9,7 +9,7 @@ export FLWR_DISABLE_UPDATE_CHECK = 1
 export RAY_USAGE_STATS_ENABLED = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser test-deploy check format bench bench-simulation bench-flower bench-grids reproduction clean
+.PHONY: help install demo test test-browser test-deploy fuzz check format bench bench-simulation bench-flower bench-grids reproduction clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -38,6 +38,9 @@ test-browser: $(STAMP) ## Click through a report in Chromium, installed from Deb
 
 test-deploy: $(STAMP) ## Run secure deployments with failures, minutes long
 	$(BIN)/python -m pytest -q -m slow_deployment
+
+fuzz: $(STAMP) ## Send 100,000 mutated replies to each strategy; COUNT=, SEED= choose others
+	$(BIN)/python -m tests.security.fuzz --count $(or $(COUNT),100000) --seed $(or $(SEED),0)
 
 check: $(STAMP) ## Lint, types, layering
 	$(BIN)/ruff check .

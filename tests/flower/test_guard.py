@@ -58,15 +58,14 @@ def test_plain_fedavg_is_captured_by_the_same_liar():
 
 
 @pytest.mark.parametrize("rule", ["fedra", "krum", "multi-krum"])
-def test_kept_replies_reach_the_inner_strategy_bit_for_bit(rule):
-    seen: dict[int, dict[str, bytes]] = {}
-    sent_back: dict[int, dict[str, bytes]] = {}
+def test_kept_values_reach_the_inner_strategy_bit_for_bit_in_the_servers_form(rule):
+    seen: dict[int, ArrayRecord] = {}
+    sent_back: dict[int, dict[str, np.ndarray]] = {}
 
     class Watching(FedAvg):
         def aggregate_train(self, server_round, replies):
             for reply in replies:
-                arrays = reply.content["arrays"]
-                seen[reply.metadata.src_node_id] = {name: array.data for name, array in arrays.items()}
+                seen[reply.metadata.src_node_id] = reply.content["arrays"].copy()
                 assert reply.content["metrics"]["num-examples"] == 20
                 assert list(reply.content) == ["arrays", "metrics", "notes"]
             return super().aggregate_train(server_round, replies)
@@ -75,15 +74,22 @@ def test_kept_replies_reach_the_inner_strategy_bit_for_bit(rule):
         rng = np.random.default_rng(message.metadata.dst_node_id)
         arrays = moved(message.content["arrays"], rng)
         arrays["fc.weight"] = np.asfortranarray(arrays["fc.weight"])
-        reply = reply_to(message, arrays, {"num-examples": 20}, notes=ConfigRecord({"by": "client"}))
-        held = {name: array.data for name, array in reply.content["arrays"].items()}
-        sent_back[message.metadata.dst_node_id] = held
-        return reply
+        arrays["conv.weight"] = arrays["conv.weight"].astype(">f4")
+        sent_back[message.metadata.dst_node_id] = arrays
+        backwards = dict(reversed(arrays.items()))
+        return reply_to(message, backwards, {"num-examples": 20}, notes=ConfigRecord({"by": "client"}))
 
     parts = model() | {"steps": np.asarray(3), "nothing": np.zeros((0, 2), np.float32), "half": np.ones(3, np.float16)}
     one_round(Guard(Watching(), rule=rule), MemoryGrid(dict.fromkeys(range(1, 9), client)), record(parts))
     assert seen
-    assert all(sent_back[node] == arrays for node, arrays in seen.items())
+    for node, arrays in seen.items():
+        assert list(arrays) == list(parts)
+        expected = sent_back[node] | {"steps": parts["steps"]}
+        for name, array in arrays.items():
+            plain = Array(np.ascontiguousarray(expected[name], dtype=parts[name].dtype).reshape(parts[name].shape))
+            assert (array.dtype, array.shape, array.stype, array.data) == (
+                plain.dtype, plain.shape, plain.stype, plain.data,
+            )  # fmt: skip
 
 
 def test_records_that_others_hold_are_not_emptied():

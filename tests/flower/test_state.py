@@ -7,7 +7,7 @@ from flwr.serverapp.strategy import DifferentialPrivacyServerSideFixedClipping, 
 from tests.flower.federation import MemoryGrid, arrays_of, model, moved, record, reply_to
 
 from fedra.flower import Guard, RobustStrategy
-from fedra.flower.state import ServerState, load_state, save_state
+from fedra.flower.state import ServerState, check_writable, load_state, save_state
 from fedra.optimizers import Adam
 
 
@@ -104,3 +104,14 @@ def test_a_crash_while_saving_leaves_the_old_state(tmp_path, monkeypatch):
 
 def test_no_state_yet(tmp_path):
     assert load_state(tmp_path / "state.npz", "w") is None
+
+
+def test_a_link_in_the_place_of_the_new_state_is_not_followed(tmp_path):
+    other, path = tmp_path / "other", tmp_path / "state.npz"
+    other.write_text("somebody's")
+    (tmp_path / "state.npz.new").symlink_to(other)
+    save_state(path, ServerState(round=1, writer="w", arrays={}))
+    (tmp_path / "state.npz.new").symlink_to(other)
+    check_writable(path)
+    assert other.read_text() == "somebody's"
+    assert load_state(path, "w").round == 1

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+from io import FileIO
 from pathlib import Path
 
 from fedra.audit.rounds import RoundReport
 
 _MEBIBYTE = 1024 * 1024
+# Rounds that the disk did not take wait in memory, up to so many bytes.
+_MOST_WAITING = 16 * _MEBIBYTE
 
 
 class AuditLog:
@@ -16,6 +20,9 @@ class AuditLog:
 
     A file that has reached `max_bytes` is renamed to ``FILE.1``, ``FILE.2``, ... (the highest number is the latest),
     and a new one begun. Nothing is ever deleted.
+
+    A round that the disk does not take raises OSError and leaves no part of itself in the file. It waits, up to 16 MiB
+    of such rounds, and is written before the next; lines beyond that are lost, and the next round says how many.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, max_bytes: int = 64 * _MEBIBYTE) -> None:
@@ -24,18 +31,42 @@ class AuditLog:
         self.path = Path(path)
         self.max_bytes = max_bytes
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        # A path that cannot be written to is the caller's mistake, and better told now than after a round.
+        self.path.open("ab").close()
+        self._waiting: list[bytes] = []
+        self._lost = 0
 
     def write(self, report: RoundReport) -> None:
-        """Append one round."""
+        """Append one round, after those that wait."""
+        lines = report.lines(lost=self._lost)
+        data = "".join(f"{line}\n" for line in lines).encode()
+        try:
+            self._append(b"".join((*self._waiting, data)))
+        except OSError:
+            if sum(map(len, self._waiting)) + len(data) <= _MOST_WAITING:
+                self._waiting.append(data)
+                self._lost = 0
+            else:
+                self._lost += len(lines)
+            raise
+        self._waiting = []
+        self._lost = 0
+
+    def _append(self, data: bytes) -> None:
         self._rotate()
-        data = "".join(f"{line}\n" for line in report.lines()).encode()
-        with self.path.open("ab") as file:
+        # Unbuffered: what a buffer could not write it would try again when it is closed.
+        with self.path.open("ab", buffering=0) as file:
             # A server that was killed while writing left half a line; what follows must not be glued to it.
             if _torn(self.path):
                 data = b"\n" + data
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+            begin, left = os.fstat(file.fileno()).st_size, memoryview(data)
+            try:
+                while left:
+                    left = left[file.write(left) :]
+                os.fsync(file.fileno())
+            except OSError:
+                _take_back(file, begin, begin + len(data) - len(left))
+                raise
 
     def _rotate(self) -> None:
         if self.path.exists() and self.path.stat().st_size >= self.max_bytes:
@@ -56,3 +87,10 @@ def _torn(path: Path) -> bool:
     with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read(1) != b"\n"
+
+
+def _take_back(file: FileIO, begin: int, end: int) -> None:
+    """Cut off what was written of a round, unless somebody else has appended to the file since."""
+    with contextlib.suppress(OSError):
+        if os.fstat(file.fileno()).st_size == end:
+            file.truncate(begin)

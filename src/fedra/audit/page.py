@@ -53,7 +53,8 @@ def audit_page(trail: Trail, *, title: str) -> str:
 </head>
 <body>
 <h1>Audit trail: {escape(title)}</h1>
-<p>{len(rounds)} training rounds, {len(skipped)} rounds skipped, {trail.unreadable} unreadable lines.
+<p>{len(rounds)} training rounds, {len(skipped)} rounds skipped, {trail.unreadable} unreadable lines,
+{trail.lost} lines missing because the disk did not take them.
 Clients that were dropped most often come first; each mark is a round, hover for its figures.</p>
 {_KEY}
 <div class="scroll"><table>

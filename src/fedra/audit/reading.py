@@ -23,6 +23,12 @@ class Trail:
     clients: tuple[Mapping[str, Any], ...]
     unreadable: int
 
+    @property
+    def lost(self) -> int:
+        """How many lines the disk did not take, as the rounds that followed say."""
+        told = (round_.get("lines_lost") for round_ in self.rounds)
+        return sum(count for count in told if isinstance(count, int))
+
 
 def read_trail(path: str | os.PathLike[str]) -> Trail:
     """Read a trail and the files rotated away from it; a torn line is counted, not fatal."""

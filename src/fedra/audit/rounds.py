@@ -47,8 +47,11 @@ class RoundReport:
         """Whether the round changed nothing."""
         return bool(self.note)
 
-    def lines(self) -> list[str]:
-        """Return the round as lines of JSON: one for each client, then one for the round itself."""
+    def lines(self, *, lost: int = 0) -> list[str]:
+        """Return the round as lines of JSON: one for each client, then one for the round itself.
+
+        `lost` is how many lines before these could not be written, which the round's line then tells.
+        """
         place = {"run": self.run, "round": self.round, "phase": self.phase}
         clients = [{"kind": "client", **place, **client} for client in self.clients]
         end = {
@@ -61,4 +64,6 @@ class RoundReport:
             "rejected": self.rejected,
             "note": self.note,
         }
+        if lost:
+            end["lines_lost"] = lost
         return [json.dumps(record, allow_nan=False) for record in (*clients, end)]

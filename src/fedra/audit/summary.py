@@ -93,6 +93,8 @@ def summary_text(trail: Trail) -> str:
     ]
     if trail.unreadable:
         lines.append(f"{_count(trail.unreadable, 'line')} could not be read (a server stopped while writing?)")
+    if trail.lost:
+        lines.append(f"{_count(trail.lost, 'line')} are missing, which the disk did not take")
     rows = [("client", "replies", "dropped", "share", "median claim", "why")]
     rows += [
         (

@@ -16,11 +16,13 @@ import numpy.typing as npt
 
 from fedra.audit import LEFT_OUT, AuditLog, RoundReport
 from fedra.cohort import Verdict
+from fedra.flower.disk import DiskPolicy, OnDiskError
+from fedra.flower.examples import weigh
 from fedra.flower.memory import give_back
 from fedra.flower.model import ModelForm
 from fedra.flower.replies import Reply
 from fedra.kernels.threads import thread_count
-from fedra.rules import RULES, NormBound, Rule, make_rule
+from fedra.rules import Rule, make_rule
 from fedra.rules.mcne import malicious_total
 from fedra.screening import screen
 
@@ -35,17 +37,20 @@ AuditTarget = str | os.PathLike[str] | AuditLog | None
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Outcome:
-    """A judged round: the verdict on the usable replies, the replies that were kept, and their weights."""
+    """A judged round: the verdict on the usable replies, the replies that were kept, and their weights.
+
+    `claims` are what the kept clients claim to an inner strategy where that differs from what they sent.
+    """
 
     verdict: Verdict
     kept: Sequence[Reply]
     weights: Sequence[float]
     report: RoundReport
+    claims: Sequence[int] | None = None
 
     def failed(self, note: str) -> RoundReport:
         """Return the report of a round whose result could not be used after all."""
-        clients = [{**client, "kept": False, "weight": 0.0} for client in self.report.clients]
-        return dataclasses.replace(self.report, note=note, clients=clients)
+        return failed(self.report, note)
 
 
 class Defence:
@@ -58,7 +63,9 @@ class Defence:
         audit: AuditTarget = None,
         on_round: Callable[[RoundReport], None] | None = None,
         threads: int | None = None,
+        on_disk_error: OnDiskError = "warn",
     ) -> None:
+        self.disk = DiskPolicy(on_disk_error)
         self.rule = make_rule(rule) if isinstance(rule, str) else rule
         if not isinstance(self.rule, Rule):
             raise TypeError(f"rule={rule!r}; give a rule such as fedra.FedRA(), or the name of one")
@@ -70,11 +77,11 @@ class Defence:
 
     @property
     def needs_updates(self) -> bool:
-        """Whether the rule must be given updates; all of fedra's but one do as well with the replies themselves.
+        """Whether the rule must be given updates; all of fedra's but one state that replies do as well.
 
         They look at differences between clients, or average, so that what was sent to all cancels.
         """
-        return isinstance(self.rule, NormBound) or type(self.rule) not in RULES.values()
+        return self.rule.needs_updates
 
     def warm_up(self, dtype: np.dtype[Any]) -> None:
         """Load the compiled kernels now, so that the first round does not wait for them."""
@@ -93,7 +100,7 @@ class Defence:
             dimension=dimension,
             threads=self.threads,
         )
-        verdict = self._rule_for(max(known, len(replies))).judge(screened)
+        verdict = self._rule_for(max(known, len(usable))).judge(screened)
         kept = [reply for reply, stays in zip(usable, verdict.kept, strict=True) if stays]
         weights = _weights(verdict)
         self._remember(replies, kept, weights)
@@ -105,8 +112,8 @@ class Defence:
         report = self._report(server_round, "train", replies, records, note, verdict.num_malicious)
         return Outcome(verdict=verdict, kept=kept, weights=weights, report=report)
 
-    def judge_evaluation(self, server_round: int, replies: list[Reply]) -> tuple[list[Reply], list[float]]:
-        """Return the replies to evaluate by and their weights, which are those of the training round.
+    def judge_evaluation(self, server_round: int, replies: list[Reply]) -> tuple[list[Reply], list[float], RoundReport]:
+        """Return the replies to evaluate by, their weights, which are those of the training round, and the report.
 
         A client that training left out is left out here. One that training did not ask weighs as the mean of those
         kept: what it claims now cannot raise that.
@@ -122,11 +129,36 @@ class Defence:
         records = [
             _record(reply, kept=True, weight=weight / total) for reply, weight in zip(kept, weights, strict=True)
         ]
-        self.publish(self._report(server_round, "evaluate", replies, records, "" if kept else "nobody was left", None))
-        return kept, weights
+        note = "" if kept else "nobody was left"
+        return kept, weights, self._report(server_round, "evaluate", replies, records, note, None)
 
-    def publish(self, report: RoundReport) -> None:
-        """Log a round, append it to the audit trail, and hand it to the user's callback."""
+    def weighed(self, outcome: Outcome, *, equal: bool = False) -> Outcome:
+        """Return the round as an inner strategy that averages by claims will weigh it: as the rule does, or all alike.
+
+        Nobody is kept where the rule's weights cannot be used.
+        """
+        if not outcome.kept:
+            return outcome
+        weights = [1.0] * len(outcome.kept) if equal else outcome.weights
+        weighing = weigh([reply.claim for reply in outcome.kept], weights)
+        if weighing is None:
+            report = outcome.failed(f"rule {self.rule.name!r} gave weights that are negative, not finite, or all zero")
+            return dataclasses.replace(outcome, kept=[], weights=[], report=report)
+        shares = iter(weighing.shares)
+        clients = [
+            {**client, "weight": next(shares)} if client["kept"] else client for client in outcome.report.clients
+        ]
+        self._shares.update((reply.client, share) for reply, share in zip(outcome.kept, weighing.shares, strict=True))
+        report = dataclasses.replace(outcome.report, clients=clients)
+        return dataclasses.replace(outcome, weights=weighing.shares, report=report, claims=weighing.claims)
+
+    def publish(self, report: RoundReport, save: Callable[[], None] | None = None) -> None:
+        """Save the model, log the round, append it to the audit trail, and hand it to the user's callback.
+
+        The model comes first, and what the disk does not take is told last: nothing of the round is lost for it.
+        """
+        if save is not None:
+            self.disk.attempt("the state", save)
         LOGGER.info(
             "fedra: %s round %d: %d kept, %d rejected%s", report.phase, report.round, report.kept, report.rejected,
             f", no change: {report.note}" if report.note else "",
@@ -134,10 +166,11 @@ class Defence:
         for client in report.clients:
             if not client["kept"] and client["reason"]:
                 LOGGER.info("fedra: node %s rejected: %s", client["client"], client["reason"])
-        if self.audit is not None:
-            self.audit.write(report)
+        if (audit := self.audit) is not None:
+            self.disk.attempt("the audit trail", lambda: audit.write(report))
         if self.on_round is not None:
             self.on_round(report)
+        self.disk.settle()
 
     def _rule_for(self, known: int) -> Rule:
         """Return the rule, told the federation's size N where it can use it and was not told already.
@@ -183,6 +216,12 @@ class Defence:
             note=note,
             clients=clients,
         )
+
+
+def failed(report: RoundReport, note: str) -> RoundReport:
+    """Return the report of a round that nobody is part of after all."""
+    clients = [{**client, "kept": False, "weight": 0.0} for client in report.clients]
+    return dataclasses.replace(report, note=note, clients=clients)
 
 
 def flat_vectors(

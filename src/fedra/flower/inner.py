@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from flwr.app import ArrayRecord
+from flwr.server.strategy import Strategy as LegacyStrategy
 from flwr.serverapp.strategy import Strategy
 
 _SEPARATOR = "\x1f"
@@ -15,7 +15,7 @@ _SEPARATOR = "\x1f"
 
 def inner_setting(inner: Strategy, name: str, default: Any) -> Any:
     """Return a setting of a strategy, or of the one it wraps, as Flower's privacy wrappers do."""
-    for strategy in _layers(inner):
+    for strategy in layers(inner):
         if hasattr(strategy, name):
             return getattr(strategy, name)
     return default
@@ -27,7 +27,7 @@ def inner_memory(inner: Strategy) -> dict[str, npt.NDArray[Any]]:
     That is all that FedAdam, FedYogi, FedAdagrad and FedAvgM remember, alone or wrapped.
     """
     memory: dict[str, npt.NDArray[Any]] = {}
-    for depth, strategy in enumerate(_layers(inner)):
+    for depth, strategy in enumerate(layers(inner)):
         for attribute, value in vars(strategy).items():
             for key, array in _arrays(value):
                 memory[_SEPARATOR.join((str(depth), attribute, *key))] = array
@@ -36,7 +36,7 @@ def inner_memory(inner: Strategy) -> dict[str, npt.NDArray[Any]]:
 
 def recall_inner(inner: Strategy, memory: Mapping[str, npt.NDArray[Any]]) -> None:
     """Give a strategy of the same kind back what `inner_memory` found."""
-    layers = list(_layers(inner))
+    strategies = list(layers(inner))
     fresh: dict[tuple[int, str], Any] = {}
     for name, array in memory.items():
         depth, attribute, *key = name.split(_SEPARATOR)
@@ -48,21 +48,13 @@ def recall_inner(inner: Strategy, memory: Mapping[str, npt.NDArray[Any]]) -> Non
         else:
             fresh.setdefault(place, {})[_SEPARATOR.join(key[1:])] = array
     for (level, attribute), value in fresh.items():
-        setattr(layers[level], attribute, value)
+        setattr(strategies[level], attribute, value)
 
 
-def all_finite(arrays: ArrayRecord) -> bool:
-    """Tell whether every floating-point value is finite."""
-    return all(
-        bool(np.isfinite(values).all())
-        for values in (array.numpy() for array in arrays.values())
-        if values.dtype.kind in "fc"
-    )
-
-
-def _layers(strategy: Any) -> Iterator[Any]:
+def layers(strategy: Any) -> Iterator[Any]:
+    """Return a strategy and, one after the other, those it wraps."""
     seen: list[Any] = []
-    while isinstance(strategy, Strategy) and all(strategy is not other for other in seen):
+    while isinstance(strategy, Strategy | LegacyStrategy) and all(strategy is not other for other in seen):
         seen.append(strategy)
         yield strategy
         strategy = getattr(strategy, "strategy", None)

@@ -5,95 +5,36 @@ Parameters carry no names here: arrays are known by their position.
 
 from __future__ import annotations
 
-import dataclasses
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from flwr.common import (
-    Code,
     EvaluateIns,
-    EvaluateRes,
     FitIns,
-    FitRes,
     Parameters,
     Scalar,
     ndarrays_to_parameters,
+    parameters_to_ndarrays,
 )
 from flwr.server.client_manager import ClientManager
 from flwr.server.client_proxy import ClientProxy
 from flwr.server.strategy import FedAvg, Strategy
 
 from fedra.audit import RoundReport
-from fedra.flower.defence import AuditTarget, Defence, Outcome, flat_vectors
+from fedra.flower.canonical import pinned
+from fedra.flower.consult import call_metrics, consult
+from fedra.flower.defence import AuditTarget, Defence
+from fedra.flower.disk import OnDiskError
+from fedra.flower.examples import examples
 from fedra.flower.guard import check_selects
-from fedra.flower.model import ModelForm, Unusable, model_form, short
-from fedra.flower.replies import Reply, read_all, read_claim
+from fedra.flower.layout import shared_metrics
+from fedra.flower.older import Evaluated, EvaluateResults, FitResults, Rounds, by_position
+from fedra.flower.privacy import no_model_note
 from fedra.flower.step import ServerStep
+from fedra.flower.updates import flat_model
 from fedra.optimizers import ServerOptimizer
 from fedra.rules import Rule
-
-FitResults = list[tuple[ClientProxy, FitRes]]
-EvaluateResults = list[tuple[ClientProxy, EvaluateRes]]
-
-
-class _Rounds:
-    """What both adapters do with a round: remember what was sent, screen, judge."""
-
-    def __init__(self, defence: Defence) -> None:
-        self.defence = defence
-        self.form = ModelForm(entries=())
-        self.first: ModelForm | None = None
-        self.sent: Parameters | None = None
-        self.asked: frozenset[str] = frozenset()
-        self.known = 0
-
-    def send(self, parameters: Parameters, manager: ClientManager, asked: Sequence[tuple[ClientProxy, FitIns]]) -> None:
-        self.sent = parameters
-        self.form = model_form(_by_position(parameters), self.first)
-        self.first = self.first or self.form
-        self.asked = frozenset(proxy.cid for proxy, _ in asked)
-        self.known = manager.num_available()
-
-    def judge(
-        self, server_round: int, results: FitResults, failures: Sequence[Any], *, minus: npt.NDArray[Any] | None
-    ) -> Outcome:
-        def fill(reply: Reply) -> None:
-            answer = reply.message
-            _check_status(answer)
-            reply.views = self.form.read(_by_position(answer.parameters))
-            reply.claim, reply.metrics = read_claim(answer.num_examples, "num_examples"), answer.metrics
-            reply.form = ("", "", tuple(sorted((key, None) for key in answer.metrics)))
-            _check_metrics(answer.metrics)
-
-        replies = read_all([Reply(client=proxy.cid, message=answer) for proxy, answer in results], fill, self.asked)
-        replies += _failed(failures)
-        vectors = flat_vectors(replies, self.form, minus=minus, release=_keep, threads=self.defence.threads)
-        return self.defence.judge(server_round, replies, vectors=vectors, known=self.known)
-
-    def evaluations(self, server_round: int, results: EvaluateResults, failures: Sequence[Any]) -> EvaluateResults:
-        """Return the results to evaluate by, each under the weight of the training round."""
-
-        def fill(reply: Reply) -> None:
-            answer = reply.message
-            _check_status(answer)
-            reply.claim = read_claim(answer.num_examples, "num_examples")
-            reply.form = ("", "", tuple(sorted((key, None) for key in answer.metrics)))
-            _check_metrics({"loss": answer.loss, **answer.metrics})
-
-        proxies = {id(answer): proxy for proxy, answer in results}
-        replies = read_all([Reply(client=proxy.cid, message=answer) for proxy, answer in results], fill, None)
-        kept, weights = self.defence.judge_evaluation(server_round, [*replies, *_failed(failures)])
-        unit = sum(reply.claim for reply in kept) / sum(weights) if kept else 0.0
-        return [
-            (
-                proxies[id(reply.message)],
-                dataclasses.replace(reply.message, num_examples=max(1, round(weight * unit))),
-            )
-            for reply, weight in zip(kept, weights, strict=True)
-        ]
 
 
 class RobustStrategy(FedAvg):
@@ -107,10 +48,13 @@ class RobustStrategy(FedAvg):
         audit: AuditTarget = None,
         on_round: Callable[[RoundReport], None] | None = None,
         threads: int | None = None,
+        on_disk_error: OnDiskError = "warn",
         **fedavg: Any,
     ) -> None:
         super().__init__(**fedavg)
-        self._rounds = _Rounds(Defence(rule=rule, audit=audit, on_round=on_round, threads=threads))
+        self._rounds = Rounds(
+            Defence(rule=rule, audit=audit, on_round=on_round, threads=threads, on_disk_error=on_disk_error)
+        )
         self._step = ServerStep(server_optimizer)
 
     def configure_fit(
@@ -125,12 +69,8 @@ class RobustStrategy(FedAvg):
         self, server_round: int, results: FitResults, failures: list[Any]
     ) -> tuple[Parameters | None, dict[str, Scalar]]:
         """Screen and aggregate; no parameters where the round changed nothing."""
-        form, sent = self._rounds.form, self._rounds.sent
-        if sent is None:
-            raise RuntimeError("aggregate_fit needs the parameters that were sent; call configure_fit first")
-        before = _by_position(sent)
-        weights = np.empty(form.dimension, dtype=form.dtype)
-        form.flatten(form.read(before), weights)
+        form, sent = self._rounds.form, self._rounds.before()
+        weights = flat_model(form, by_position(sent))
         minus = weights if self._rounds.defence.needs_updates else None
         outcome = self._rounds.judge(server_round, results, failures, minus=minus)
         trained, report = self._step.take(weights, form, outcome, of_updates=minus is not None)
@@ -139,22 +79,33 @@ class RobustStrategy(FedAvg):
             return None, _figures({}, report)
         tensors = [
             ndarrays_to_parameters([trained[name]]).tensors[0] if name in trained else data
-            for name, data in before.items()
+            for name, data in by_position(sent).items()
         ]
-        metrics = {}
+        metrics: dict[str, Scalar] | None = {}
         if self.fit_metrics_aggregation_fn:
-            unit = sum(reply.claim for reply in outcome.kept)
-            weighed = zip(outcome.kept, outcome.weights, strict=True)
-            metrics = self.fit_metrics_aggregation_fn(
-                [(max(1, round(weight * unit)), reply.metrics) for reply, weight in weighed]
-            )
-        return Parameters(tensors=tensors, tensor_type=sent.tensor_type), _figures(metrics, report)
+            keys = shared_metrics(outcome.kept)
+            numbers = examples([reply.claim for reply in outcome.kept], outcome.weights)
+            weighed = [
+                (number, {key: reply.metrics[key] for key in keys})
+                for reply, number in zip(outcome.kept, numbers, strict=True)
+            ]
+            metrics, _ = call_metrics(self.fit_metrics_aggregation_fn, weighed)
+        return Parameters(tensors=tensors, tensor_type=sent.tensor_type), _figures(metrics or {}, report)
 
-    def aggregate_evaluate(
-        self, server_round: int, results: EvaluateResults, failures: list[Any]
-    ) -> tuple[float | None, dict[str, Scalar]]:
+    def configure_evaluate(
+        self, server_round: int, parameters: Parameters, client_manager: ClientManager
+    ) -> list[tuple[ClientProxy, EvaluateIns]]:
+        """Sample as FedAvg does."""
+        asked = super().configure_evaluate(server_round, parameters, client_manager)
+        self._rounds.asked_to_evaluate = frozenset(proxy.cid for proxy, _ in asked)
+        return asked
+
+    def aggregate_evaluate(self, server_round: int, results: EvaluateResults, failures: list[Any]) -> Evaluated:
         """Average over screened results by the weights of training."""
-        return super().aggregate_evaluate(server_round, self._rounds.evaluations(server_round, results, failures), [])
+        plain = super().aggregate_evaluate
+        return self._rounds.evaluate(
+            server_round, results, failures, lambda kept: call_metrics(plain, server_round, kept, [])
+        )
 
 
 class Guard(Strategy):
@@ -168,11 +119,14 @@ class Guard(Strategy):
         audit: AuditTarget = None,
         on_round: Callable[[RoundReport], None] | None = None,
         threads: int | None = None,
+        on_disk_error: OnDiskError = "warn",
     ) -> None:
         if not isinstance(inner, Strategy):
             raise TypeError(f"inner={inner!r}; give a strategy of flwr.server.strategy")
         self.inner = inner
-        self._rounds = _Rounds(Defence(rule=rule, audit=audit, on_round=on_round, threads=threads))
+        self._rounds = Rounds(
+            Defence(rule=rule, audit=audit, on_round=on_round, threads=threads, on_disk_error=on_disk_error), inner
+        )
         check_selects(self._rounds.defence.rule)
 
     def initialize_parameters(self, client_manager: ClientManager) -> Parameters | None:
@@ -191,63 +145,48 @@ class Guard(Strategy):
         self, server_round: int, results: FitResults, failures: list[Any]
     ) -> tuple[Parameters | None, dict[str, Scalar]]:
         """Hand the kept results to the inner strategy; a round without any changes nothing."""
-        if self._rounds.sent is None:
-            raise RuntimeError("aggregate_fit needs the parameters that were sent; call configure_fit first")
-        outcome = self._rounds.judge(server_round, results, failures, minus=None)
-        self._rounds.defence.publish(outcome.report)
-        if not outcome.kept:
-            return None, _figures({}, outcome.report)
-        stays = {id(reply.message) for reply in outcome.kept}
-        passed = [(proxy, answer) for proxy, answer in results if id(answer) in stays]
-        parameters, metrics = self.inner.aggregate_fit(server_round, passed, [])
-        return parameters, _figures(metrics, outcome.report)
+        rounds, sent = self._rounds, self._rounds.before()
+        minus = flat_model(rounds.form, by_position(sent)) if rounds.defence.needs_updates else None
+        outcome = rounds.defence.weighed(rounds.judge(server_round, results, failures, minus=minus))
+        parameters: Parameters | None = None
+        metrics: dict[str, Scalar] = {}
+        report = outcome.report
+        if outcome.kept:
+            passed = rounds.hand_on(outcome)
+            result, fault = consult(self.inner, lambda: self.inner.aggregate_fit(server_round, passed, []), _values)
+            parameters, metrics = result or (None, {})
+            if parameters is None:
+                report = outcome.failed(fault or no_model_note(self.inner, len(outcome.kept)))
+        if parameters is not None:
+            tensors = pinned(rounds.form, by_position(parameters), by_position(sent))
+            parameters = Parameters(tensors=list(tensors.values()), tensor_type=parameters.tensor_type)
+        rounds.defence.publish(report)
+        return parameters, _figures(metrics, report)
 
     def configure_evaluate(
         self, server_round: int, parameters: Parameters, client_manager: ClientManager
     ) -> list[tuple[ClientProxy, EvaluateIns]]:
         """As the inner strategy does."""
-        return self.inner.configure_evaluate(server_round, parameters, client_manager)
+        asked = self.inner.configure_evaluate(server_round, parameters, client_manager)
+        self._rounds.asked_to_evaluate = frozenset(proxy.cid for proxy, _ in asked)
+        return asked
 
-    def aggregate_evaluate(
-        self, server_round: int, results: EvaluateResults, failures: list[Any]
-    ) -> tuple[float | None, dict[str, Scalar]]:
+    def aggregate_evaluate(self, server_round: int, results: EvaluateResults, failures: list[Any]) -> Evaluated:
         """Hand screened results to the inner strategy, each under the weight of the training round."""
-        kept = self._rounds.evaluations(server_round, results, failures)
-        return self.inner.aggregate_evaluate(server_round, kept, [])
+
+        def aggregate(kept: EvaluateResults) -> tuple[Evaluated | None, str]:
+            return consult(self.inner, lambda: self.inner.aggregate_evaluate(server_round, kept, []), lambda _: ())
+
+        return self._rounds.evaluate(server_round, results, failures, aggregate)
 
     def evaluate(self, server_round: int, parameters: Parameters) -> tuple[float, dict[str, Scalar]] | None:
         """As the inner strategy does."""
         return self.inner.evaluate(server_round, parameters)
 
 
-def _by_position(parameters: Parameters) -> dict[str, bytes]:
-    return {str(place): tensor for place, tensor in enumerate(parameters.tensors)}
-
-
-def _keep(reply: Reply) -> None:
-    """Leave a result as it is: here the caller holds on to it."""
-
-
-def _check_status(answer: FitRes | EvaluateRes) -> None:
-    if answer.status.code != Code.OK:
-        raise Unusable(f"replied with status {short(answer.status.code)}: {short(answer.status.message)}")
-
-
-def _check_metrics(metrics: dict[str, Any]) -> None:
-    for key, value in metrics.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            raise Unusable(f"metric {short(key)} is not finite")
-
-
-def _failed(failures: Sequence[Any]) -> list[Reply]:
-    replies = []
-    for failure in failures:
-        if isinstance(failure, BaseException):
-            fault = f"failed: {type(failure).__name__}: {short(str(failure))}"
-            replies.append(Reply(client="unknown", message=failure, fault=fault))
-        else:
-            replies.append(Reply(client=failure[0].cid, message=failure[1], fault="failed"))
-    return replies
+def _values(result: tuple[Parameters | None, dict[str, Scalar]]) -> list[npt.NDArray[Any]]:
+    parameters, _ = result
+    return [] if parameters is None else parameters_to_ndarrays(parameters)
 
 
 def _figures(metrics: dict[str, Scalar], report: RoundReport) -> dict[str, Scalar]:

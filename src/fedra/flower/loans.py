@@ -1,14 +1,15 @@
-"""Taking a reply's arrays while their values are in a flat vector, and giving them back bit for bit."""
+"""Taking a reply's arrays while their values are in a flat vector, and giving them back in the server's form."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
-from flwr.app import Array, ArrayRecord, RecordDict
+from flwr.app import Array, ArrayRecord, MetricRecord, RecordDict
 
-from fedra.flower.model import ModelForm
+from fedra.flower.canonical import arrange, canonical_array, canonical_npy
+from fedra.flower.model import Entry, ModelForm
 from fedra.flower.replies import Reply
 
 
@@ -21,37 +22,34 @@ class Loan:
     def __init__(self, reply: Reply, form: ModelForm) -> None:
         self._reply = reply
         self._form = form
-        self._records: dict[str, Any] = dict(reply.message.content.items())
-        arrays = self._records[reply.form[0]]
         trained = [entry for entry in form.entries if entry.trained]
-        self._parts = {entry.name: (entry.start, entry.stop) for entry in trained}
-        views = dict(zip((entry.name for entry in trained), reply.views, strict=True))
-        self._arrays: dict[str, tuple[Array, bytes | None]] = {}
-        for name, array in arrays.items():
-            header = _header(array.data, views[name], form.dtype) if name in views else None
-            kept = array if header is None else Array(array.dtype, tuple(array.shape), array.stype, b"")
-            self._arrays[name] = (kept, header)
-        self._records[reply.form[0]] = None
+        # What the vector does not hold exactly as it is handed on, because its type is another.
+        self._own = {
+            entry.name: canonical_npy(entry, view)
+            for entry, view in zip(trained, reply.views, strict=True)
+            if entry.widest != form.dtype
+        }
         reply.views = []
-        rest = {name: record for name, record in self._records.items() if record is not None}
-        reply.message.content = RecordDict(rest)
+        content = reply.message.content
+        reply.message.content = RecordDict(
+            {name: record for name, record in content.items() if name != reply.layout.arrays}
+        )
 
-    def restore(self, vector: npt.NDArray[Any]) -> None:
-        """Give the message its arrays back."""
-        arrays = ArrayRecord()
-        for name, (array, header) in self._arrays.items():
-            if header is not None:
-                start, stop = self._parts[name]
-                array.data = b"".join((header, vector[start:stop].data))
-            arrays[name] = array
-        self._records[self._reply.form[0]] = arrays
-        self._reply.message.content = RecordDict(self._records)
+    def restore(
+        self, vector: npt.NDArray[Any], sent: Mapping[str, Array], metrics: MetricRecord, configs: list[str]
+    ) -> None:
+        """Give the message its values back, with these metrics, and of its config records those that are named."""
 
+        def array(entry: Entry) -> Array:
+            data = self._own.get(entry.name)
+            return canonical_array(
+                entry, canonical_npy(entry, vector[entry.start : entry.stop]) if data is None else data
+            )
 
-def _header(data: bytes, view: npt.NDArray[Any], dtype: np.dtype[Any]) -> bytes | None:
-    """Return what precedes the values, where a flat vector of `dtype` holds exactly the bytes that follow."""
-    if view.dtype != dtype or not view.size:
-        return None
-    offset = len(data) - view.nbytes
-    start = np.frombuffer(data, dtype=np.uint8).ctypes.data
-    return data[:offset] if view.ctypes.data == start + offset else None
+        records: dict[str, Any] = dict.fromkeys(self._reply.handed_as)
+        kept = self._reply.message.content
+        records |= {name: kept[name] for name in configs if name not in records}
+        arrays_name, metrics_name = self._reply.handed_as
+        records[arrays_name] = ArrayRecord(dict(arrange(self._form, array, sent)))
+        records[metrics_name] = metrics
+        self._reply.message.content = RecordDict(records)

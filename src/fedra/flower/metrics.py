@@ -1,4 +1,4 @@
-"""Metrics of kept replies, weighted as the rule weighs them."""
+"""Metrics of kept replies, of one form, weighted as the rule weighs them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from flwr.app import MetricRecord, RecordDict
 
 from fedra.audit import RoundReport
+from fedra.flower.claims import plain_claim
+from fedra.flower.layout import shared_metrics
 from fedra.flower.replies import Reply
+
+
+def claimed_metrics(kept: Sequence[Reply], weight_key: str, claims: Sequence[int] | None = None) -> list[MetricRecord]:
+    """Return the metrics that all kept replies share, each under its claim, or under the ones given."""
+    return _records(kept, claims or [plain_claim(reply.claim) for reply in kept], weight_key)
 
 
 def weighted_contents(kept: Sequence[Reply], weights: Sequence[float], weight_key: str) -> list[RecordDict]:
@@ -16,10 +23,8 @@ def weighted_contents(kept: Sequence[Reply], weights: Sequence[float], weight_ke
     Weights are in units of examples (they add up to what the kept clients claim in all), for functions that print them.
     """
     unit = sum(reply.claim for reply in kept) / sum(weights)
-    return [
-        RecordDict({reply.form[1]: MetricRecord({**reply.metrics, weight_key: weight * unit})})
-        for reply, weight in zip(kept, weights, strict=True)
-    ]
+    records = _records(kept, [weight * unit for weight in weights], weight_key)
+    return [RecordDict({reply.handed_as[1]: record}) for reply, record in zip(kept, records, strict=True)]
 
 
 def add_round(metrics: MetricRecord | None, report: RoundReport) -> MetricRecord:
@@ -31,3 +36,11 @@ def add_round(metrics: MetricRecord | None, report: RoundReport) -> MetricRecord
     if report.num_malicious is not None:
         record["fedra-num-malicious"] = report.num_malicious
     return record
+
+
+def _records(kept: Sequence[Reply], weights: Sequence[float], weight_key: str) -> list[MetricRecord]:
+    keys = shared_metrics(kept)
+    return [
+        MetricRecord({**{key: reply.metrics[key] for key in keys}, weight_key: weight})
+        for reply, weight in zip(kept, weights, strict=True)
+    ]

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib import format as npy
 
-_LONGEST_HEADER = 10_000
-
-
-class Unusable(Exception):
-    """Something a client sent cannot be used; the text says what."""
+from fedra.flower.faults import Unusable, short
+from fedra.flower.npy import make_header, read_header
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +28,16 @@ class Entry:
     trained: bool
     start: int
     stop: int
+
+    @property
+    def widest(self) -> np.dtype[Any]:
+        """The type that holds every value of a reply, whichever of the types it has."""
+        return max(self.dtypes, key=lambda dtype: dtype.itemsize)
+
+    @property
+    def header(self) -> bytes:
+        """The header of an array of the widest type, as NumPy writes it."""
+        return self.headers[self.dtypes.index(self.widest)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +66,9 @@ class ModelForm:
             view = view_npy(arrays[entry.name], entry)
             if entry.trained:
                 views.append(view)
+            elif view.dtype.kind == "f" and not np.isfinite(view).all():
+                # An integer that a strategy made a float: no vector holds it, so no screening would look at it.
+                raise Unusable(f"array {short(entry.name)} holds values that are not finite")
         return views
 
     def flatten(
@@ -106,7 +114,7 @@ def model_form(arrays: Mapping[str, bytes], first: ModelForm | None = None) -> M
                 name=name,
                 shape=shape,
                 dtypes=dtypes,
-                headers=tuple(_npy_header(kind, shape) for kind in dtypes),
+                headers=tuple(make_header(kind, shape) for kind in dtypes),
                 trained=trained,
                 start=start,
                 stop=stop,
@@ -119,7 +127,7 @@ def model_form(arrays: Mapping[str, bytes], first: ModelForm | None = None) -> M
 def npy_form(data: bytes, name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
     """Return the type and shape of one of the server's own arrays; ValueError where fedra cannot work with it."""
     try:
-        shape, _, dtype, _ = _parse_header(data)
+        shape, _, dtype, _ = read_header(data)
     except Unusable as error:
         raise ValueError(f"the model's array {name!r} {error}; give arrays that NumPy saved") from error
     if dtype.kind not in "fiub" or (dtype.kind == "f" and dtype.itemsize > 8):
@@ -137,7 +145,7 @@ def view_npy(data: Any, entry: Entry) -> npt.NDArray[Any]:
         if data.startswith(header) and len(data) - len(header) == _num_bytes(dtype, entry.shape):
             return np.frombuffer(data, dtype=dtype, offset=len(header))
     try:
-        shape, fortran, dtype, offset = _parse_header(data)
+        shape, fortran, dtype, offset = read_header(data)
     except Unusable as error:
         raise Unusable(f"array {short(entry.name)} {error}") from error
     if dtype.newbyteorder("=") not in entry.dtypes:
@@ -150,29 +158,6 @@ def view_npy(data: Any, entry: Entry) -> npt.NDArray[Any]:
         )
     flat = np.frombuffer(data, dtype=dtype, offset=offset)
     return flat.reshape(shape, order="F").ravel() if fortran else flat
-
-
-def _parse_header(data: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """Return shape, order, type and where the values begin; object arrays and all else that is odd are refused."""
-    stream = io.BytesIO(data[: _LONGEST_HEADER + 16])
-    try:
-        version = npy.read_magic(stream)
-        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, fortran, dtype = read(stream, max_header_size=_LONGEST_HEADER)
-    except Exception as error:  # a hostile header may make the parser fail in any way
-        raise Unusable(f"cannot be read: {short(error, 60)}") from error
-    if dtype.hasobject or dtype.fields is not None or dtype.subdtype is not None:
-        raise Unusable(f"has dtype {short(dtype)}, which is no plain number")
-    if any(length < 0 for length in shape):
-        raise Unusable(f"has the impossible shape {short(shape)}")
-    return tuple(int(length) for length in shape), bool(fortran), dtype, stream.tell()
-
-
-def _npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    stream = io.BytesIO()
-    description = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    npy.write_array_header_1_0(stream, description)
-    return stream.getvalue()
 
 
 def _num_bytes(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
@@ -189,10 +174,3 @@ def _names_fault(arrays: Mapping[str, Any], entries: Sequence[Entry]) -> str:
     parts = [f"lacks array {short(name)}" for name in sorted(missing)[:2]]
     parts += [f"has an unknown array {short(name)}" for name in extra[:2]]
     return f"{len(arrays)} arrays instead of {len(entries)}: " + ", ".join(parts)
-
-
-def short(text: object, limit: int = 60) -> str:
-    """Return what a client sent as a short, printable text."""
-    shown = repr(text) if isinstance(text, str | bytes) else str(text)
-    shown = shown if len(shown) <= limit else shown[: limit - 3] + "..."
-    return "".join(character if character.isprintable() else "?" for character in shown)

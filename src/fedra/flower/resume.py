@@ -14,7 +14,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 
 from fedra.flower.defence import LOGGER
-from fedra.flower.state import ServerState, load_state, save_state
+from fedra.flower.state import ServerState, check_writable, load_state, save_state
 
 EvaluateFn = Callable[[int, ArrayRecord], MetricRecord | None]
 
@@ -74,6 +74,8 @@ class Resumable(Strategy):
             self._recall(state)
             self._done = state.round
             LOGGER.info("fedra: resuming after round %d from %s", state.round, self._state_path)
+        if self._state_path is not None:
+            check_writable(self._state_path)
         done = self._done
         result = super().start(
             grid,

@@ -44,13 +44,26 @@ def save_state(path: Path, state: ServerState) -> None:
     contents: dict[str, npt.NDArray[Any]] = {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)}
     contents |= {f"array-{i}": array for i, array in enumerate(state.arrays.values())}
     contents |= {f"memory-{i}": array for i, array in enumerate(state.memory.values())}
-    fresh = path.with_name(path.name + ".new")
-    with fresh.open("wb") as file:
-        np.savez(file, **contents)  # type: ignore[arg-type]
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    fresh = _fresh(path)
+    try:
+        with fresh.open("xb") as file:
+            np.savez(file, **contents)  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except BaseException:
+        # On a full disk, the room it takes is needed for what else the round has to write.
+        fresh.unlink(missing_ok=True)
+        raise
     _sync_directory(path.parent)
+
+
+def check_writable(path: Path) -> None:
+    """Raise OSError where a state could not be written: better now than after the first round."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = _fresh(path)
+    fresh.open("xb").close()
+    fresh.unlink()
 
 
 def load_state(path: Path, writer: str) -> ServerState | None:
@@ -72,6 +85,13 @@ def load_state(path: Path, writer: str) -> ServerState | None:
             f"{path} was saved by {wrote}, this is {writer}; use the same settings, or move it away to start anew"
         )
     return ServerState(round=state_round, writer=wrote, arrays=arrays, memory=memory, numbers=about["numbers"])
+
+
+def _fresh(path: Path) -> Path:
+    """Return where to write the new state; what a killed server left there, or a link put there, is removed."""
+    fresh = path.with_name(path.name + ".new")
+    fresh.unlink(missing_ok=True)
+    return fresh
 
 
 def _sync_directory(directory: Path) -> None:

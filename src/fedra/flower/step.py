@@ -38,5 +38,7 @@ class ServerStep:
             trained = form.split(moved)
         if not all(np.isfinite(array).all() for array in trained.values()):
             return None, outcome.failed("the new model would hold values that are not finite")
+        if not all(np.isfinite(moment).all() for moment in state.moments.values()):
+            return None, outcome.failed("the server optimizer would remember values that are not finite")
         self.state = state
         return trained, outcome.report

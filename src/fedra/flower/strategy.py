@@ -6,20 +6,22 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
 from fedra.audit import RoundReport
-from fedra.flower.defence import LOGGER, AuditTarget, Defence, flat_vectors
+from fedra.flower.consult import call_metrics
+from fedra.flower.defence import LOGGER, AuditTarget, Defence, failed, flat_vectors
+from fedra.flower.disk import OnDiskError
 from fedra.flower.metrics import add_round, weighted_contents
 from fedra.flower.model import ModelForm, model_form
-from fedra.flower.replies import Reply, read_messages
+from fedra.flower.replies import Reply, read_messages, sent_array_key
 from fedra.flower.resume import Resumable
 from fedra.flower.state import ServerState
 from fedra.flower.step import ServerStep
+from fedra.flower.updates import flat_model
 from fedra.optimizers import OptimizerState, ServerOptimizer
 from fedra.rules import Rule
 
@@ -38,6 +40,8 @@ class RobustStrategy(Resumable, FedAvg):
         on_round: called with the `RoundReport` of each round, the same records that the audit trail holds.
         state: a file to keep model and optimizer state in after each round, and to resume from.
         threads: how many threads to aggregate with; None for one per core.
+        on_disk_error: what to do when the disk does not take the state or the audit trail: "warn" in the log and go
+            on, or "stop", after all else of the round has been written.
         fedavg: FedAvg's options, such as fraction_train, min_train_nodes, min_available_nodes, weighted_by_key.
     """
 
@@ -50,16 +54,18 @@ class RobustStrategy(Resumable, FedAvg):
         on_round: Callable[[RoundReport], None] | None = None,
         state: str | os.PathLike[str] | None = None,
         threads: int | None = None,
+        on_disk_error: OnDiskError = "warn",
         **fedavg: Any,
     ) -> None:
         super().__init__(**fedavg)
-        self.defence = Defence(rule=rule, audit=audit, on_round=on_round, threads=threads)
+        self.defence = Defence(rule=rule, audit=audit, on_round=on_round, threads=threads, on_disk_error=on_disk_error)
         self._step = ServerStep(server_optimizer)
         self._keep_state_at(state)
         self._sent: ArrayRecord | None = None
         self._form = ModelForm(entries=())
         self._asked: frozenset[int] = frozenset()
         self._known = 0
+        self._array_key = "arrays"
 
     def summary(self) -> None:
         """Log the rule, the optimizer and FedAvg's settings."""
@@ -75,7 +81,8 @@ class RobustStrategy(Resumable, FedAvg):
         self._sent = arrays
         self._form = model_form({name: array.data for name, array in arrays.items()})
         self._asked = frozenset(message.metadata.dst_node_id for message in messages)
-        self._known = len(list(grid.get_node_ids()))
+        self._known = len(self._asked.union(grid.get_node_ids()))
+        self._array_key = sent_array_key(messages)
         self.defence.run = str(messages[0].metadata.run_id) if messages else self.defence.run
         return messages
 
@@ -88,22 +95,29 @@ class RobustStrategy(Resumable, FedAvg):
         if not self._asked:
             return None, None
         server_round += self._done
-        read = read_messages(replies, weight_key=self.weighted_by_key, asked=self._asked, model=self._form)
-        weights = self._flat_weights()
+        read = read_messages(
+            replies,
+            weight_key=self.weighted_by_key,
+            asked=self._asked,
+            model=self._form,
+            array_key=self._array_key,
+        )
+        weights = flat_model(self._form, {name: array.data for name, array in self._sent.items()})
         minus = weights if self.defence.needs_updates else None
         vectors = flat_vectors(read, self._form, minus=minus, release=_drop_arrays, threads=self.defence.threads)
         outcome = self.defence.judge(server_round, read, vectors=vectors, known=self._known)
         del vectors
         trained, report = self._step.take(weights, self._form, outcome, of_updates=minus is not None)
-        self.defence.publish(report)
         arrays, metrics = None, None
         if trained is not None:
             arrays = ArrayRecord(
                 {name: Array(trained[name]) if name in trained else array for name, array in self._sent.items()}
             )
+        model = self._sent if arrays is None else arrays
+        self.defence.publish(report, save=lambda: self._save(server_round, model))
+        if arrays is not None:
             contents = weighted_contents(outcome.kept, outcome.weights, self.weighted_by_key)
-            metrics = self.train_metrics_aggr_fn(contents, self.weighted_by_key)
-        self._save(server_round, self._sent if arrays is None else arrays)
+            metrics, _ = call_metrics(self.train_metrics_aggr_fn, contents, self.weighted_by_key)
         return arrays, add_round(metrics, report)
 
     def configure_evaluate(
@@ -119,17 +133,14 @@ class RobustStrategy(Resumable, FedAvg):
         if not self._asked:
             return None
         read = read_messages(replies, weight_key=self.weighted_by_key, asked=self._asked, model=None)
-        kept, weights = self.defence.judge_evaluation(server_round + self._done, read)
-        if not kept:
-            return None
-        contents = weighted_contents(kept, weights, self.weighted_by_key)
-        return self.evaluate_metrics_aggr_fn(contents, self.weighted_by_key)
-
-    def _flat_weights(self) -> npt.NDArray[Any]:
-        assert self._sent is not None
-        flat = np.empty(self._form.dimension, dtype=self._form.dtype)
-        self._form.flatten(self._form.read({name: array.data for name, array in self._sent.items()}), flat)
-        return flat
+        kept, weights, report = self.defence.judge_evaluation(server_round + self._done, read)
+        metrics = None
+        if kept:
+            contents = weighted_contents(kept, weights, self.weighted_by_key)
+            metrics, fault = call_metrics(self.evaluate_metrics_aggr_fn, contents, self.weighted_by_key)
+            report = failed(report, fault) if fault else report
+        self.defence.publish(report)
+        return metrics
 
     def _prepare(self, arrays: ArrayRecord) -> None:
         self._step.state = None
@@ -150,4 +161,6 @@ class RobustStrategy(Resumable, FedAvg):
 def _drop_arrays(reply: Reply) -> None:
     """Take a reply's arrays from its message: they were read, and all replies' together are large."""
     content = reply.message.content
-    reply.message.content = RecordDict({name: record for name, record in content.items() if name != reply.form[0]})
+    reply.message.content = RecordDict(
+        {name: record for name, record in content.items() if name != reply.layout.arrays}
+    )

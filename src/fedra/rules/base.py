@@ -43,12 +43,23 @@ class Decision:
 
 
 class Rule(ABC):
-    """An aggregation rule: a frozen dataclass with keyword-only parameters and one method, `decide`."""
+    """An aggregation rule: a frozen dataclass with keyword-only parameters and one method, `decide`.
+
+    A class states ``needs_updates = False`` where it may be given whole models instead of updates: adding one vector to
+    all clients' adds it to the result and changes no decision. No class inherits that from another.
+    """
 
     name: ClassVar[str]
     family: ClassVar[Family]
     scored: ClassVar[bool] = False
     weighted: ClassVar[bool] = True
+    needs_updates: ClassVar[bool] = True
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # What a subclass adds, clipping for instance, may depend on where zero is: it has to state this for itself.
+        if "needs_updates" not in cls.__dict__:
+            cls.needs_updates = True
 
     @abstractmethod
     def decide(self, cohort: Cohort) -> Decision:

@@ -18,6 +18,7 @@ class Median(Rule):
     name: ClassVar[str] = "median"
     family: ClassVar[Family] = Family.IGNORANT
     weighted: ClassVar[bool] = False
+    needs_updates: ClassVar[bool] = False
 
     def decide(self, cohort: Cohort) -> Decision:
         """Take the middle value, or the mean of the two middle values."""
@@ -32,6 +33,7 @@ class TrimmedMean(AssumesMalicious):
     family: ClassVar[Family] = Family.IGNORANT
     weighted: ClassVar[bool] = False
     condition: ClassVar[str] = "2m~ < n"
+    needs_updates: ClassVar[bool] = False
 
     def most_malicious(self, num_sampled: int) -> int:
         """Leave at least one value."""

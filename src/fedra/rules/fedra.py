@@ -103,6 +103,7 @@ class FedRA(AssumesMalicious):
     family: ClassVar[Family] = Family.ROBUST
     condition: ClassVar[str] = "n > 2m~+2"
     scored: ClassVar[bool] = True
+    needs_updates: ClassVar[bool] = False
 
     num_clients: int | None = None
     gamma: float = 0.1

@@ -25,6 +25,7 @@ class RFA(Rule):
 
     name: ClassVar[str] = "rfa"
     family: ClassVar[Family] = Family.AWARE
+    needs_updates: ClassVar[bool] = False
 
     iterations: int = 4
     smoothing: float = 1e-6

@@ -66,6 +66,7 @@ class Krum(_KrumLike):
     """
 
     name: ClassVar[str] = "krum"
+    needs_updates: ClassVar[bool] = False
 
     def num_chosen(self, num_sampled: int, assumed: int) -> int:
         """Choose one."""
@@ -80,6 +81,7 @@ class MultiKrum(_KrumLike):
     """
 
     name: ClassVar[str] = "multi-krum"
+    needs_updates: ClassVar[bool] = False
 
     num_selected: int | None = None
 
@@ -114,6 +116,7 @@ class Bulyan(AssumesMalicious):
     family: ClassVar[Family] = Family.IGNORANT
     weighted: ClassVar[bool] = False
     condition: ClassVar[str] = "n >= 4m~+3"
+    needs_updates: ClassVar[bool] = False
 
     def most_malicious(self, num_sampled: int) -> int:
         """Return the largest m~ with n >= 4m~+3."""

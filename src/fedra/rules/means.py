@@ -20,6 +20,7 @@ class FedAvg(Rule):
 
     name: ClassVar[str] = "fedavg"
     family: ClassVar[Family] = Family.AWARE
+    needs_updates: ClassVar[bool] = False
 
     def decide(self, cohort: Cohort) -> Decision:
         """Weigh every client by its claim."""
@@ -32,6 +33,7 @@ class Uniform(Rule):
 
     name: ClassVar[str] = "uniform"
     family: ClassVar[Family] = Family.IGNORANT
+    needs_updates: ClassVar[bool] = False
 
     def decide(self, cohort: Cohort) -> Decision:
         """Weigh all clients alike."""

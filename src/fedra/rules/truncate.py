@@ -55,6 +55,7 @@ class Truncate(Rule):
     name: ClassVar[str] = "truncate"
     family: ClassVar[Family] = Family.ROBUST
     weighted: ClassVar[bool] = False
+    needs_updates: ClassVar[bool] = False
 
     alpha: float = 0.1
     share: float = 0.5

@@ -1,0 +1,75 @@
+"""Reading the numbers of a reply: the claimed quantity and the metrics."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fedra.flower.faults import Unusable, short
+from fedra.flower.layout import Kinds, kinds_of
+
+# The largest count that a float64 holds exactly; sums over clients stay exact and finite far beyond it.
+LARGEST_CLAIM = 2**53
+
+# Averages, squares and sums over clients of what is below stay finite.
+LARGEST_METRIC = 1e100
+_LONGEST_LIST = 100_000
+
+
+def read_claim(claim: Any, weight_key: str) -> float:
+    """Return a claimed quantity as a number in [1, 2**53]."""
+    name = short(weight_key)
+    if isinstance(claim, bool | np.bool_) or not isinstance(claim, numbers.Real):
+        raise Unusable(f"{name} is of type {type(claim).__name__}, not a number")
+    try:
+        value = float(claim)
+    except OverflowError:
+        value = math.inf
+    if not 1 <= value <= LARGEST_CLAIM:
+        raise Unusable(f"{name} is {value:g}, not a number from 1 to 2**53")
+    return value
+
+
+def plain_claim(claim: float) -> float:
+    """Return a claim as the number that it was sent as: whole ones as integers."""
+    return int(claim) if claim.is_integer() else claim
+
+
+def read_metrics(
+    metrics: Mapping[str, Any], *, leave_out: str = "", words: bool = False
+) -> tuple[dict[str, Any], Kinds]:
+    """Return the metrics as plain Python values, and their kinds; `words` lets text, bytes and truth values pass.
+
+    What is returned is made here, so that whoever computes with it meets no type that a client chose.
+    """
+    values: dict[str, Any] = {}
+    kinds: list[tuple[str, str]] = []
+    for key, value in metrics.items():
+        if not isinstance(key, str):
+            raise Unusable(f"a metric is named by a {type(key).__name__}, not by text")
+        if key == leave_out:
+            continue
+        if isinstance(value, list):
+            if len(value) > _LONGEST_LIST:
+                raise Unusable(f"metric {short(key)} holds {len(value)} numbers, more than {_LONGEST_LIST}")
+            values[key], kind = [read_number(key, number) for number in value], f"a list of {len(value)}"
+        elif words and isinstance(value, bool | str | bytes):
+            values[key], kind = value, type(value).__name__
+        else:
+            values[key], kind = read_number(key, value), "one number"
+        kinds.append((key, kind))
+    return values, kinds_of(kinds)
+
+
+def read_number(key: str, value: Any) -> int | float:
+    """Return one number of a client's as a plain one."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        raise Unusable(f"metric {short(key)} holds {type(value).__name__}, not numbers")
+    number = int(value) if isinstance(value, int | np.integer) else float(value)
+    if not abs(number) <= LARGEST_METRIC:  # nor is NaN
+        raise Unusable(f"metric {short(key)} is not finite, or beyond {LARGEST_METRIC:g}")
+    return number

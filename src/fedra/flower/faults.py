@@ -1,0 +1,20 @@
+"""What a client did wrong, as an exception inside the package and as a text that is safe to print."""
+
+from __future__ import annotations
+
+
+class Unusable(Exception):
+    """Something a client sent cannot be used; the text says what."""
+
+
+def short(text: object, limit: int = 60) -> str:
+    """Return what a client sent, or what was raised because of it, as a short text without control characters."""
+    if isinstance(text, str | bytes):
+        shown = repr(text[:limit])
+    else:
+        try:
+            shown = str(text)
+        except Exception:  # an error may be unable even to say what it is
+            shown = type(text).__name__
+    shown = shown if len(shown) <= limit else shown[: limit - 3] + "..."
+    return "".join(character if character.isprintable() else "?" for character in shown)

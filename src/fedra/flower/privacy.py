@@ -1,0 +1,70 @@
+"""What Flower's privacy wrappers ask of the replies that Guard hands them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import flwr.server.strategy as legacy
+import flwr.serverapp.strategy as current
+import numpy as np
+
+from fedra.flower.inner import layers
+from fedra.flower.model import ModelForm
+from fedra.flower.replies import Reply
+
+_PRIVATE = (
+    current.DifferentialPrivacyServerSideFixedClipping,
+    current.DifferentialPrivacyServerSideAdaptiveClipping,
+    current.DifferentialPrivacyClientSideFixedClipping,
+    current.DifferentialPrivacyClientSideAdaptiveClipping,
+)
+_CLIPPING = (
+    current.DifferentialPrivacyServerSideFixedClipping,
+    current.DifferentialPrivacyServerSideAdaptiveClipping,
+    legacy.DifferentialPrivacyServerSideFixedClipping,
+    legacy.DifferentialPrivacyServerSideAdaptiveClipping,
+)
+
+
+def accountants(inner: Any) -> dict[tuple[str, str], Any]:
+    """Return the privacy accountants of a strategy and those it wraps, by depth and attribute."""
+    return {
+        (str(depth), attribute): value
+        for depth, strategy in enumerate(layers(inner))
+        for attribute, value in vars(strategy).items()
+        if hasattr(value, "get_privacy_spent") and hasattr(value, "compose")
+    }
+
+
+def is_private(inner: Any) -> bool:
+    """Tell whether one of Flower's privacy wrappers is at work."""
+    return any(isinstance(strategy, _PRIVATE) for strategy in layers(inner))
+
+
+def needs_equal_weights(inner: Any) -> bool:
+    """Tell whether the strategy accounts for privacy, for which Flower wants all clients weighed alike."""
+    return bool(accountants(inner))
+
+
+def no_model_note(inner: Any, kept: int) -> str:
+    """Say that a strategy returned no model, and why if that is known."""
+    note = f"the inner strategy returned no model from {kept} kept replies"
+    if needs_equal_weights(inner):
+        note += "; with a privacy accountant it wants one from every sampled client, so a round that drops any is lost"
+    return note
+
+
+def refuse_still(inner: Any, replies: Sequence[Reply], form: ModelForm, sent: Mapping[str, bytes]) -> None:
+    """Drop replies that do not move the model where they would be clipped on the server: Flower divides by their norm.
+
+    The norm is taken as Flower takes it, which is zero also for moves whose squares are too small for their type.
+    """
+    if not any(isinstance(strategy, _CLIPPING) for strategy in layers(inner)):
+        return
+    before = form.read(sent)
+    with np.errstate(all="ignore"):
+        for reply in replies:
+            pairs = zip(reply.views, before, strict=True)
+            if not reply.fault and not any(np.linalg.norm(np.subtract(*pair)) ** 2 > 0 for pair in pairs):
+                reply.fault = "its update is zero, which the inner strategy cannot clip"
