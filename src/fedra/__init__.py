@@ -1,5 +1,6 @@
 """Federated learning that stands up to clients who lie, about their update and about how much data they have."""
 
+from fedra.alarms import WarningLimits
 from fedra.cohort import Cohort, Verdict
 from fedra.kernels import pairwise_l1, pairwise_squared_l2
 from fedra.rules import (
@@ -45,6 +46,7 @@ __all__ = [
     "Truncate",
     "Uniform",
     "Verdict",
+    "WarningLimits",
     "__version__",
     "estimate_num_malicious",
     "make_rule",

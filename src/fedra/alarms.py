@@ -16,7 +16,7 @@ _NAMED = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class WarningLimits:
     """Beyond what a round is worth a warning.
 
     Attributes:
@@ -45,10 +45,10 @@ def round_warnings(
     quantities: Floats,
     weights: Floats | None,
     implied: Floats | None,
-    limits: Limits | None = None,
+    limits: WarningLimits | None = None,
 ) -> tuple[str, ...]:
     """Return a sentence for each kind of thing that passed the rule and still looks wrong."""
-    limits = limits or Limits()
+    limits = limits or WarningLimits()
     warnings = []
     if weights is not None and np.isfinite(quantities).sum() > 1:
         warnings += [
@@ -85,8 +85,8 @@ def _rest(count: int) -> str:
 class Streaks:
     """Counts for how many rounds running each client was left out."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
+    def __init__(self, limits: WarningLimits | None = None) -> None:
+        self.limits = limits or WarningLimits()
         self._running: dict[Any, int] = {}
 
     def update(self, asked: Iterable[Any], kept: Iterable[Any]) -> tuple[str, ...]:

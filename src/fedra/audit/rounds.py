@@ -21,6 +21,7 @@ class RoundReport:
         num_malicious: m~, used or estimated; None where the rule has none.
         note: empty, or why the round changed nothing.
         clients: one record for each reply, in the order they came.
+        warnings: what a person should look at although the round went on.
     """
 
     run: str
@@ -31,6 +32,7 @@ class RoundReport:
     num_malicious: int | None
     note: str
     clients: Sequence[Mapping[str, Any]]
+    warnings: Sequence[str] = ()
 
     @property
     def kept(self) -> int:
@@ -64,6 +66,8 @@ class RoundReport:
             "rejected": self.rejected,
             "note": self.note,
         }
+        if self.warnings:
+            end["warnings"] = list(self.warnings)
         if lost:
             end["lines_lost"] = lost
         return [json.dumps(record, allow_nan=False) for record in (*clients, end)]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedra.alarms import Streaks, WarningLimits, round_warnings
 from fedra.audit import LEFT_OUT, AuditLog, RoundReport
 from fedra.cohort import Verdict
 from fedra.flower.disk import DiskPolicy, OnDiskError
@@ -64,8 +65,13 @@ class Defence:
         on_round: Callable[[RoundReport], None] | None = None,
         threads: int | None = None,
         on_disk_error: OnDiskError = "warn",
+        warn_at: WarningLimits | None = None,
     ) -> None:
         self.disk = DiskPolicy(on_disk_error)
+        self.limits = WarningLimits() if warn_at is None else warn_at
+        if not isinstance(self.limits, WarningLimits):
+            raise TypeError(f"warn_at={warn_at!r}; give fedra.WarningLimits(...), or None")
+        self._streaks = Streaks(self.limits)
         self.rule = make_rule(rule) if isinstance(rule, str) else rule
         if not isinstance(self.rule, Rule):
             raise TypeError(f"rule={rule!r}; give a rule such as fedra.FedRA(), or the name of one")
@@ -110,6 +116,7 @@ class Defence:
             for record, passed in zip(verdict.to_records(), screened.usable, strict=True)
         ]
         report = self._report(server_round, "train", replies, records, note, verdict.num_malicious)
+        report = dataclasses.replace(report, warnings=self._warnings(verdict, replies, kept))
         return Outcome(verdict=verdict, kept=kept, weights=weights, report=report)
 
     def judge_evaluation(self, server_round: int, replies: list[Reply]) -> tuple[list[Reply], list[float], RoundReport]:
@@ -163,6 +170,8 @@ class Defence:
             "fedra: %s round %d: %d kept, %d rejected%s", report.phase, report.round, report.kept, report.rejected,
             f", no change: {report.note}" if report.note else "",
         )  # fmt: skip
+        for warning in report.warnings:
+            LOGGER.warning("fedra: round %d: %s", report.round, warning)
         for client in report.clients:
             if not client["kept"] and client["reason"]:
                 LOGGER.info("fedra: node %s rejected: %s", client["client"], client["reason"])
@@ -171,6 +180,20 @@ class Defence:
         if self.on_round is not None:
             self.on_round(report)
         self.disk.settle()
+
+    def _warnings(self, verdict: Verdict, replies: list[Reply], kept: list[Reply]) -> tuple[str, ...]:
+        if not kept:
+            return ()  # a skipped round says nothing about anybody
+        passed = round_warnings(
+            client_ids=verdict.client_ids,
+            kept=verdict.kept,
+            quantities=verdict.quantities,
+            weights=verdict.weights,
+            implied=verdict.implied_quantities,
+            limits=self.limits,
+        )
+        again = self._streaks.update((reply.client for reply in replies), (reply.client for reply in kept))
+        return (*passed, *again)
 
     def _rule_for(self, known: int) -> Rule:
         """Return the rule, told the federation's size N where it can use it and was not told already.

@@ -12,6 +12,7 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDic
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
+from fedra.alarms import WarningLimits
 from fedra.audit import RoundReport
 from fedra.flower.canonical import pinned
 from fedra.flower.consult import consult
@@ -45,7 +46,7 @@ class Guard(Resumable):
     Args:
         inner: any strategy of Flower's Message API.
         rule: a rule that scores clients and keeps some (fedra, krum, multi-krum), or its name.
-        audit, on_round, threads, on_disk_error: as for `RobustStrategy`.
+        audit, on_round, threads, on_disk_error, warn_at: as for `RobustStrategy`.
         state: a file to keep the model, and the arrays, numbers and privacy accountants that the inner strategy
             remembers, in after each round.
     """
@@ -60,11 +61,14 @@ class Guard(Resumable):
         state: str | os.PathLike[str] | None = None,
         threads: int | None = None,
         on_disk_error: OnDiskError = "warn",
+        warn_at: WarningLimits | None = None,
     ) -> None:
         if not isinstance(inner, Strategy):
             raise TypeError(f"inner={inner!r}; give a strategy of flwr.serverapp.strategy")
         self.inner = inner
-        self.defence = Defence(rule=rule, audit=audit, on_round=on_round, threads=threads, on_disk_error=on_disk_error)
+        self.defence = Defence(
+            rule=rule, audit=audit, on_round=on_round, threads=threads, on_disk_error=on_disk_error, warn_at=warn_at
+        )
         check_selects(self.defence.rule)
         self.weighted_by_key = str(inner_setting(inner, "weighted_by_key", "num-examples"))
         self._plain = PlainMemory(inner)

@@ -21,6 +21,7 @@ from flwr.server.client_manager import ClientManager
 from flwr.server.client_proxy import ClientProxy
 from flwr.server.strategy import FedAvg, Strategy
 
+from fedra.alarms import WarningLimits
 from fedra.audit import RoundReport
 from fedra.flower.canonical import pinned
 from fedra.flower.consult import call_metrics, consult
@@ -49,11 +50,14 @@ class RobustStrategy(FedAvg):
         on_round: Callable[[RoundReport], None] | None = None,
         threads: int | None = None,
         on_disk_error: OnDiskError = "warn",
+        warn_at: WarningLimits | None = None,
         **fedavg: Any,
     ) -> None:
         super().__init__(**fedavg)
         self._rounds = Rounds(
-            Defence(rule=rule, audit=audit, on_round=on_round, threads=threads, on_disk_error=on_disk_error)
+            Defence(
+                rule=rule, audit=audit, on_round=on_round, threads=threads, on_disk_error=on_disk_error, warn_at=warn_at
+            )
         )
         self._step = ServerStep(server_optimizer)
 
@@ -120,12 +124,16 @@ class Guard(Strategy):
         on_round: Callable[[RoundReport], None] | None = None,
         threads: int | None = None,
         on_disk_error: OnDiskError = "warn",
+        warn_at: WarningLimits | None = None,
     ) -> None:
         if not isinstance(inner, Strategy):
             raise TypeError(f"inner={inner!r}; give a strategy of flwr.server.strategy")
         self.inner = inner
         self._rounds = Rounds(
-            Defence(rule=rule, audit=audit, on_round=on_round, threads=threads, on_disk_error=on_disk_error), inner
+            Defence(
+                rule=rule, audit=audit, on_round=on_round, threads=threads, on_disk_error=on_disk_error, warn_at=warn_at
+            ),
+            inner,
         )
         check_selects(self._rounds.defence.rule)
 

@@ -11,6 +11,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, Re
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
+from fedra.alarms import WarningLimits
 from fedra.audit import RoundReport
 from fedra.flower.consult import call_metrics
 from fedra.flower.defence import LOGGER, AuditTarget, Defence, failed, flat_vectors
@@ -42,6 +43,8 @@ class RobustStrategy(Resumable, FedAvg):
         threads: how many threads to aggregate with; None for one per core.
         on_disk_error: what to do when the disk does not take the state or the audit trail: "warn" in the log and go
             on, or "stop", after all else of the round has been written.
+        warn_at: beyond what a round is worth a warning, `fedra.WarningLimits`: one client's share of the result, a kept
+            claim against what the update speaks for, rounds running in which a node was left out.
         fedavg: FedAvg's options, such as fraction_train, min_train_nodes, min_available_nodes, weighted_by_key.
     """
 
@@ -55,10 +58,13 @@ class RobustStrategy(Resumable, FedAvg):
         state: str | os.PathLike[str] | None = None,
         threads: int | None = None,
         on_disk_error: OnDiskError = "warn",
+        warn_at: WarningLimits | None = None,
         **fedavg: Any,
     ) -> None:
         super().__init__(**fedavg)
-        self.defence = Defence(rule=rule, audit=audit, on_round=on_round, threads=threads, on_disk_error=on_disk_error)
+        self.defence = Defence(
+            rule=rule, audit=audit, on_round=on_round, threads=threads, on_disk_error=on_disk_error, warn_at=warn_at
+        )
         self._step = ServerStep(server_optimizer)
         self._keep_state_at(state)
         self._sent: ArrayRecord | None = None
