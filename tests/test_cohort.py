@@ -89,7 +89,7 @@ def test_a_round_without_update_says_why():
 
 def test_numbers_stay_short_however_large():
     verdict = fedra.FedAvg()(np.eye(3), [1e308, 1234567, 1.25])
-    claims = [line.split()[1] for line in str(verdict).splitlines()[3:]]
+    claims = [line.split()[1] for line in str(verdict).splitlines()[3:6]]
     assert sorted(claims) == sorted(["1e+308", "1,234,567", "1.25"])
 
 

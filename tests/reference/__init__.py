@@ -2,6 +2,7 @@
 
 from tests.reference.coordinates import mean_around_median, median, trimmed_mean, weighted_trimmed_mean
 from tests.reference.distances import pairwise_l1, pairwise_squared_l2
+from tests.reference.evidence import evidence
 from tests.reference.fedra import fedra, quantity_robust_scores
 from tests.reference.geometric import rfa
 from tests.reference.krum import bulyan, krum, krum_scores, multi_krum
@@ -12,6 +13,7 @@ from tests.reference.truncate import largest_cap, truncate
 __all__ = [
     "bulyan",
     "estimate_num_malicious",
+    "evidence",
     "fedavg",
     "fedra",
     "krum",

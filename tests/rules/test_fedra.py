@@ -60,7 +60,12 @@ def test_dynamic_drops_as_many_as_it_estimates(cohort, ratio, gamma, known, vari
     assume(clear_best(reference.log_likelihoods(scores, **told)))
     assume(clear_cut(scores, len(kept)))
     rule = fedra.FedRA(
-        malicious_ratio=float(ratio), num_clients=num_clients, gamma=gamma, variance=variance, prior=prior
+        malicious_ratio=float(ratio),
+        num_clients=num_clients,
+        gamma=gamma,
+        estimator="mcne",
+        variance=variance,
+        prior=prior,
     )
     verdict = rule(cohort.updates, cohort.quantities)
     assert verdict.num_malicious == num_malicious
@@ -74,7 +79,7 @@ def test_iterating_scores_again_with_the_estimate(cohort, variance):
         cohort.updates, cohort.quantities, variance=variance, iterate=True
     )
     assume(clear_best(reference.log_likelihoods(scores, variance=variance), margin=1e-6))
-    verdict = fedra.FedRA(variance=variance, iterate=True)(cohort.updates, cohort.quantities)
+    verdict = fedra.FedRA(estimator="mcne", variance=variance, iterate=True)(cohort.updates, cohort.quantities)
     assert verdict.num_malicious == num_malicious
     np.testing.assert_allclose(verdict.scores, scores, rtol=1e-12)
     assert np.flatnonzero(verdict.kept).tolist() == kept
@@ -85,8 +90,8 @@ def test_iterating_changes_some_round():
     changed = 0
     for seed in range(40):
         cohort = make_round(seed, 20, 30, liars=4)
-        once = fedra.FedRA()(cohort.updates, cohort.quantities)
-        again = fedra.FedRA(iterate=True)(cohort.updates, cohort.quantities)
+        once = fedra.FedRA(estimator="mcne")(cohort.updates, cohort.quantities)
+        again = fedra.FedRA(estimator="mcne", iterate=True)(cohort.updates, cohort.quantities)
         changed += once.scores.tolist() != again.scores.tolist()
     assert changed > 0
 
@@ -129,7 +134,7 @@ def test_five_identical_colluders_are_all_dropped():
     quantities = np.floor(np.exp(rng.uniform(0, 3, 50))) + 1
     quantities[[3, 11, 12, 30, 49]] = 500
     for variance in ("separate", "pooled", "pooled-root"):
-        verdict = fedra.FedRA(num_clients=3025, variance=variance)(updates, quantities)
+        verdict = fedra.FedRA(num_clients=3025, estimator="mcne", variance=variance)(updates, quantities)
         assert len(set(verdict.scores[[3, 11, 12, 30, 49]])) == 1
         assert not verdict.kept[[3, 11, 12, 30, 49]].any()
         assert verdict.num_malicious >= 5
@@ -172,6 +177,8 @@ def test_gamma_outside_its_range_is_refused(gamma):
         ({"iterate": "no"}, TypeError, "iterate='no'; give True or False"),
         ({"clamp": 1}, TypeError, "clamp=1; give True or False"),
         ({"iterate": True, "setting": "fixed"}, ValueError, "iterate=True"),
+        ({"iterate": True}, ValueError, "estimator='evidence' does not make; set estimator='mcne'"),
+        ({"estimator": "guess"}, ValueError, "estimator='guess'; valid: evidence, mcne"),
     ],
 )
 def test_parameters_that_make_no_sense_are_named(parameters, error, message):

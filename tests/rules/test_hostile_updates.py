@@ -147,12 +147,13 @@ def test_values_at_the_ends_of_float32_stay_finite(name, value, liars):
 def test_honest_clients_are_ranked_properly_beside_huge_updates(value, dimension):
     cohort = make_round(5, 20, dimension, np.float32, scale=1e-3)
     cohort.updates[3], cohort.updates[11] = value, -value
-    scores = fedra.FedRA(num_malicious=2)(cohort.updates, cohort.quantities).scores
+    scores = fedra.FedRA(num_malicious=2, setting="fixed")(cohort.updates, cohort.quantities).scores
     expected = reference.quantity_robust_scores(cohort.updates, cohort.quantities, 2, 0.1)
     np.testing.assert_allclose(scores, expected, rtol=2e-7)
     krum = fedra.MultiKrum(num_malicious=2)(cohort.updates, cohort.quantities)
     np.testing.assert_allclose(krum.scores, reference.krum_scores(cohort.updates, 2), rtol=1e-6)
-    for verdict in (krum, fedra.FedRA(num_malicious=2, setting="fixed")(cohort.updates, cohort.quantities)):
+    for rule in (fedra.MultiKrum(num_malicious=2), fedra.FedRA(num_malicious=2, setting="fixed"), fedra.FedRA()):
+        verdict = rule(cohort.updates, cohort.quantities)
         assert not verdict.kept[[3, 11]].any()
         assert np.abs(verdict.update).max() < 1
     assert np.abs(fedra.Bulyan(num_malicious=2)(cohort.updates, cohort.quantities).update).max() < 1
@@ -166,8 +167,10 @@ def test_rounds_of_subnormal_updates_are_told_apart(scale):
     verdict = fedra.Krum(num_malicious=1)(updates, cohort.quantities)
     np.testing.assert_allclose(verdict.scores, reference.krum_scores(updates, 1), rtol=1e-6)
     assert verdict.scores.min() > 0
-    scores = fedra.FedRA()(updates, cohort.quantities).scores
+    scores = fedra.FedRA(setting="fixed")(updates, cohort.quantities).scores
     np.testing.assert_allclose(scores, reference.quantity_robust_scores(updates, cohort.quantities, 2, 0.1), rtol=1e-6)
+    implied, _, _ = reference.evidence(updates, cohort.quantities)
+    np.testing.assert_allclose(fedra.FedRA()(updates, cohort.quantities).implied_quantities, implied, rtol=1e-4)
 
 
 @every_rule

@@ -1,4 +1,4 @@
-"""The quantity that a client's distances speak for."""
+"""The quantity that a client's distances speak for, where FedRA goes by scores."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def honest_round(seed, quantities, dimension=3000):
 
 def test_honest_clients_behave_as_they_claim():
     quantities = np.array([4, 9, 16, 25, 36, 50, 64, 80, 100, 5, 10, 20], dtype=float)
-    verdict = fedra.FedRA()(honest_round(0, quantities), quantities)
+    verdict = fedra.FedRA(estimator="mcne")(honest_round(0, quantities), quantities)
     np.testing.assert_allclose(verdict.implied_quantities, quantities, rtol=0.3)
 
 
@@ -33,7 +33,7 @@ def test_a_liar_is_told_what_it_behaves_like():
 def test_the_implied_quantity_solves_its_equation():
     quantities = np.array([1, 3, 7, 20, 50, 120, 300, 700, 2000], dtype=float)
     updates = honest_round(2, quantities, 50)
-    verdict = fedra.FedRA()(updates, quantities)
+    verdict = fedra.FedRA(estimator="mcne")(updates, quantities)
     distances = pairwise_l1(updates)
     kept = np.flatnonzero(verdict.kept)
     scale = np.median(
@@ -49,7 +49,7 @@ def test_the_implied_quantity_solves_its_equation():
 
 
 def test_identical_clients_imply_nothing():
-    assert fedra.FedRA()(np.ones((8, 3)), [1] * 8).implied_quantities is None
+    assert fedra.FedRA(estimator="mcne")(np.ones((8, 3)), [1] * 8).implied_quantities is None
 
 
 @pytest.mark.filterwarnings("error")
@@ -59,7 +59,7 @@ def test_huge_claims_do_not_overflow(claims):
     updates = honest_round(3, quantities, 40)
     for client, claim in claims.items():
         quantities[client] = claim
-    verdict = fedra.FedRA()(updates, quantities)
+    verdict = fedra.FedRA(estimator="mcne")(updates, quantities)
     assert not np.isnan(verdict.implied_quantities).any()
     assert (verdict.implied_quantities > 0).all()
     assert all(len(reason) < 200 for reason in verdict.reasons)

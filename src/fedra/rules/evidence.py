@@ -18,6 +18,8 @@ LEFT_OUT = 40.0
 _STEPS = 4
 # How far a single client may pull the scale, at the least share; the larger the share that may lie, the less.
 _PULL = 35.0
+# Clients beyond this many times the usual distance have no part in the first centre.
+_NEAR_ENOUGH = 100.0
 # Distances beyond this many times the usual one are as good as infinite, and stay finite when they are multiplied.
 _FARTHEST = 1e200
 
@@ -63,8 +65,12 @@ def weigh_evidence(squared_distances: Floats, quantities: Floats, num_liars: int
     Args:
         squared_distances: (n, n) squared Euclidean distances between the updates.
         quantities: (n,) claims, at least 1.
-        num_liars: how many clients may lie, less than n/2; 0 believes all claims.
+        num_liars: how many clients may lie, less than n/2; 0 believes all claims, whatever the updates prove.
     """
+    if num_liars == 0:
+        proved = weigh_evidence(squared_distances, quantities, 1)
+        everybody = np.ones(len(quantities), dtype=bool)
+        return Evidence(implied=proved.implied, excess=proved.excess, counted=quantities, kept=everybody)
     count = len(quantities)
     share = min(max(0.2, 1.5 * num_liars / count), (num_liars / count + 0.5) / 2)
     level = 0.95 - share
@@ -96,9 +102,7 @@ def weigh_evidence(squared_distances: Floats, quantities: Floats, num_liars: int
         if not trusted.max() > 0 or np.count_nonzero(trusted) <= num_liars:
             break
         centre = trusted
-    if num_liars == 0:
-        kept, counted = np.ones(count, dtype=bool), claims
-    elif not kept.any():
+    if not kept.any():
         kept = surprises <= usual
         counted = believed * kept
     with np.errstate(divide="ignore", over="ignore"):
@@ -121,7 +125,8 @@ def capped_at(values: Floats, count: int, share: float) -> float:
     if float(descending[:count].sum()) <= share * float(rests[0]):
         return largest
     # With the j largest at U:  count U = share (j U + rest_j).
-    capped = np.arange(count, min(len(values), math.ceil(count / share)))
+    capped = np.arange(count, len(values))
+    capped = capped[share * capped < count]
     levels = share * rests[capped] / (count - share * capped)
     fits = np.flatnonzero(levels >= descending[capped])
     return float(levels[fits[0]]) * largest if len(fits) else float(descending[-1]) * largest
@@ -142,7 +147,7 @@ def _start(squared: Floats, believed: Floats) -> tuple[Floats, Floats]:
     usual = _weighted_quantile(middles, believed, 0.5)
     if usual == 0:
         return believed * (middles == 0), squared
-    closeness = usual / np.maximum(middles, usual)
+    closeness = np.where(middles <= _NEAR_ENOUGH * usual, usual / np.maximum(middles, usual), 0.0)
     scaled = np.minimum(distances / usual, math.sqrt(_FARTHEST)) ** 2
     return believed * closeness**2, scaled
 
