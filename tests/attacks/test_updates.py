@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference import attacks as reference
 
-from fedra.attacks import ATTACKS, LIE, AttackerView, LabelFlip, NoAttack, Optimize
+from fedra.attacks import ATTACKS, LIE, AttackerView, Decoys, LabelFlip, NoAttack, Optimize
 from fedra.attacks.updates import largest_unnoticed
 
 CLASSES = 7
@@ -60,6 +60,15 @@ def test_optimize_is_its_formula(pool: np.ndarray, lam: float) -> None:
     sent = Optimize(lam=lam)(view(pool=lambda: pool), rng())
     assert sent.dtype == np.float32
     np.testing.assert_allclose(sent, reference.optimize(pool, lam), rtol=1e-6, atol=1e-6 * np.abs(pool).max())
+
+
+@given(pool=POOLS, num_malicious=st.integers(1, 6), count=st.integers(0, 8), lam=st.sampled_from([1.0, 3.0]))
+def test_decoys_are_their_formula(pool: np.ndarray, num_malicious: int, count: int, lam: float) -> None:
+    sent = Decoys(count=count, lam=lam)(view(pool=lambda: pool, num_malicious=num_malicious), rng())
+    factors = rng().uniform(50, 100, min(count, num_malicious))
+    expected = reference.decoys(pool, num_malicious, count, lam, factors)
+    assert sent.dtype == np.float32
+    np.testing.assert_allclose(sent, expected, rtol=1e-6, atol=1e-4 * np.abs(pool).max())
 
 
 @pytest.mark.parametrize("attack", [LIE(), LIE(z="max"), Optimize()])
@@ -127,6 +136,9 @@ def test_what_a_view_shows_is_computed_once() -> None:
         (LIE, {"z": float("nan")}, "z=nan; give a number"),
         (LIE, {"z": True}, "z=True; give a number"),
         (Optimize, {"lam": float("inf")}, "lam=inf; give a number"),
+        (Decoys, {"lam": "1"}, "lam='1'; give a number"),
+        (Decoys, {"count": -1}, "count=-1; give a whole number of at least 0"),
+        (Decoys, {"count": 1.5}, "count=1.5; give a whole number of at least 0"),
         (LabelFlip, {"mapping": "nxt"}, "mapping='nxt'; valid: reverse, next, random"),
     ],
 )

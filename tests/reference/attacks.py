@@ -26,6 +26,12 @@ def optimize(pool, lam):
     return np.array([mean - lam * ((mean > 0) - (mean < 0)) * deviation for mean, deviation in pairs])
 
 
+def decoys(pool, num_malicious, count, lam, factors):
+    """``mu - f sigma`` for the first few, each with its f, ``mu - lambda sign(mu) sigma`` for the others."""
+    rows = [lie(pool, factor) for factor in factors[:count]]
+    return np.array([*rows, *[optimize(pool, lam)] * num_malicious][:num_malicious])
+
+
 def largest_z(num_sampled, num_malicious):
     """The z with ``Phi(z) = (n - m - s) / (n - m)``, ``s = floor(n/2 + 1) - m``, not below 0, by bisection."""
     benign = num_sampled - num_malicious

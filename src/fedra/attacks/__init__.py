@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedra.attacks.quantities import claimed_by_malicious
-from fedra.attacks.updates import LIE, LabelFlip, NoAttack, Optimize, UpdateAttack
+from fedra.attacks.updates import LIE, Decoys, LabelFlip, NoAttack, Optimize, UpdateAttack
 from fedra.attacks.view import AttackerView, Matrix
 from fedra.names import import_own, nearest
 
@@ -22,6 +22,7 @@ ATTACKS: dict[str, type[UpdateAttack]] = {
     "label-flip": LabelFlip,
     "lie": LIE,
     "optimize": Optimize,
+    "decoys": Decoys,
 }
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "LIE",
     "Attack",
     "AttackerView",
+    "Decoys",
     "LabelFlip",
     "NoAttack",
     "Optimize",

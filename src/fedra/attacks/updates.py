@@ -114,10 +114,41 @@ class Optimize(UpdateAttack):
     lam: float = 3.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.lam, bool) or not isinstance(self.lam, numbers.Real) or not math.isfinite(self.lam):
-            raise ValueError(f"lam={self.lam!r}; give a number")
+        _check_lam(self.lam)
 
     def __call__(self, view: AttackerView, rng: np.random.Generator) -> Matrix:
         """Push every coordinate back past zero."""
         mean, deviation = column_moments(view.pool_gradients, threads=1)
         return (mean - self.lam * np.sign(mean) * deviation).astype(np.float32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoys(UpdateAttack):
+    r"""A few far away, so that those who really push look like everybody else.
+
+    The first `count` of a round's malicious clients send :math:`\mu - f\,\sigma` with f drawn from 50 to 100, the others
+    :math:`\mu - \lambda\,\mathrm{sign}(\mu)\,\sigma`; `lam` is :math:`\lambda`.
+    """
+
+    name: ClassVar[str] = "decoys"
+
+    count: int = 2
+    lam: float = 1.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.count, bool) or not isinstance(self.count, numbers.Integral) or self.count < 0:
+            raise ValueError(f"count={self.count!r}; give a whole number of at least 0")
+        _check_lam(self.lam)
+
+    def __call__(self, view: AttackerView, rng: np.random.Generator) -> Matrix:
+        """Draw the eyes of an estimator away from the others."""
+        mean, deviation = column_moments(view.pool_gradients, threads=1)
+        sent = np.tile(mean - self.lam * np.sign(mean) * deviation, (view.num_malicious, 1))
+        decoys = min(self.count, view.num_malicious)
+        sent[:decoys] = mean - rng.uniform(50, 100, (decoys, 1)) * deviation
+        return sent.astype(np.float32)
+
+
+def _check_lam(lam: float) -> None:
+    if isinstance(lam, bool) or not isinstance(lam, numbers.Real) or not math.isfinite(lam):
+        raise ValueError(f"lam={lam!r}; give a number")
