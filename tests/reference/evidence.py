@@ -18,15 +18,16 @@ def most_liars(n, ratio):
 def cap(values, count, share):
     """The largest U at which the `count` largest of ``min(x, U)`` hold at most `share` of them; else the least x."""
 
-    def fits(level):
+    def fits(level, slack=0.0):
         cut = sorted((min(value, level) for value in values), reverse=True)
-        return sum(cut[:count]) <= share * sum(cut)
+        return sum(cut[:count]) * (1 - slack) <= share * sum(cut)
 
-    if count == 0 or fits(max(values)):
+    if count == 0 or fits(max(values), 1e-12):
         return max(values)
-    low, high = min(value for value in values if value > 0) / 2, max(values)
-    if not fits(low):
+    least = min(value for value in values if value > 0)
+    if not fits(least, 1e-12):
         return min(values)
+    low, high = least, max(values)
     for _ in range(2000):
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)

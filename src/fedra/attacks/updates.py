@@ -126,7 +126,7 @@ class Optimize(UpdateAttack):
 class Decoys(UpdateAttack):
     r"""A few far away, so that those who really push look like everybody else.
 
-    The first `count` of a round's malicious clients send :math:`\mu - f\,\sigma` with f drawn from 50 to 100, the others
+    The first `count` of a round's malicious clients send :math:`\mu - f\,\sigma`, f drawn from 50 to 100, the others
     :math:`\mu - \lambda\,\mathrm{sign}(\mu)\,\sigma`; `lam` is :math:`\lambda`.
     """
 

@@ -20,6 +20,8 @@ _STEPS = 4
 _PULL = 35.0
 # Clients beyond this many times the usual distance have no part in the first centre.
 _NEAR_ENOUGH = 100.0
+# Capped claims are often equal, and a sum of them just the share that is sought: there rounding must not decide.
+_ROUNDED = 1 - 1e-12
 # Distances beyond this many times the usual one are as good as infinite, and stay finite when they are multiplied.
 _FARTHEST = 1e200
 
@@ -122,13 +124,13 @@ def capped_at(values: Floats, count: int, share: float) -> float:
     # In units of the largest, so that sums stay finite.
     descending = descending / largest
     rests = np.append(np.cumsum(descending[::-1])[::-1], 0.0)
-    if float(descending[:count].sum()) <= share * float(rests[0]):
+    if float(descending[:count].sum()) * _ROUNDED <= share * float(rests[0]):
         return largest
     # With the j largest at U:  count U = share (j U + rest_j).
     capped = np.arange(count, len(values))
     capped = capped[share * capped < count]
     levels = share * rests[capped] / (count - share * capped)
-    fits = np.flatnonzero(levels >= descending[capped])
+    fits = np.flatnonzero(levels >= descending[capped] * _ROUNDED)
     return float(levels[fits[0]]) * largest if len(fits) else float(descending[-1]) * largest
 
 
@@ -142,7 +144,7 @@ def _start(squared: Floats, believed: Floats) -> tuple[Floats, Floats]:
     weights = believed[order]
     weights[order == np.arange(len(believed))[:, np.newaxis]] = 0.0
     running = np.cumsum(weights, axis=1)
-    places = np.argmax(running >= 0.5 * running[:, -1:], axis=1)
+    places = np.argmax(running >= 0.5 * _ROUNDED * running[:, -1:], axis=1)
     middles = np.take_along_axis(distances, np.take_along_axis(order, places[:, np.newaxis], axis=1), axis=1)[:, 0]
     usual = _weighted_quantile(middles, believed, 0.5)
     if usual == 0:
@@ -175,4 +177,4 @@ def _weighted_quantile(values: Floats, weights: Floats, level: float) -> float:
     """Return the least value that at least `level` of the weight does not exceed."""
     order = np.lexsort((weights, values))
     running = np.cumsum(weights[order])
-    return float(values[order[np.argmax(running >= level * running[-1])]])
+    return float(values[order[np.argmax(running >= level * _ROUNDED * running[-1])]])
