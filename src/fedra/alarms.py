@@ -13,6 +13,7 @@ import numpy as np
 from fedra.cohort import Flags, Floats, implied_text, number_text
 
 _NAMED = 5
+_MOST_REMEMBERED = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +58,11 @@ def round_warnings(
             for i in np.flatnonzero(kept & (weights > limits.share)).tolist()
         ]
     if implied is not None:
-        with np.errstate(invalid="ignore", over="ignore"):
-            high = np.flatnonzero(kept & np.isfinite(implied) & (quantities > limits.excess * implied))
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            excess = quantities / implied
+        high = np.flatnonzero(kept & (excess > limits.excess))
         if len(high):
-            worst = sorted(high.tolist(), key=lambda i: implied[i] / quantities[i])
+            worst = sorted(high.tolist(), key=lambda i: -excess[i])
             told = [
                 f"{shown(client_ids[i])} claims {number_text(float(quantities[i]))} and behaves like "
                 f"{implied_text(float(implied[i]))}"
@@ -94,9 +96,15 @@ class Streaks:
         stays = set(kept)
         late = []
         for client in dict.fromkeys(asked):
-            self._running[client] = 0 if client in stays else self._running.get(client, 0) + 1
-            if self._running[client] and self._running[client] % self.limits.streak == 0:
+            running = self._running.pop(client, 0) + 1
+            if client in stays:
+                continue
+            self._running[client] = running
+            if running % self.limits.streak == 0:
                 late.append(client)
+        # Nodes that come under a new name each round would fill the memory; the longest unseen are forgotten.
+        while len(self._running) > _MOST_REMEMBERED:
+            del self._running[next(iter(self._running))]
         if not late:
             return ()
         named = ", ".join(f"{shown(client)} ({self._running[client]})" for client in late[:_NAMED])

@@ -4,12 +4,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from flwr.serverapp.strategy import FedAvg
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.flower.federation import MemoryGrid, arrays_of, model, one_round, record, reply_to
 from tests.security.synthetic import KINDS_OF_QUANTITIES, Decoys, default, honest_clients, judged
 from tests.strategies import SEEDS
 
 import fedra
+from fedra.flower import Guard
 
 FAR = {
     "none": (),
@@ -47,6 +50,35 @@ def test_those_who_hide_behind_decoys_get_no_weight(far):
         assert weight < 0.01, (clients, seed)
 
 
+def test_the_lines_of_the_readme_hold():
+    """100 nodes of which 10 collude, two of them far away; half of the nodes are asked."""
+    steps = {node: np.float32(0.01) for node in range(1, 101)}
+    steps |= dict.fromkeys((1, 2), np.float32(-1e7)) | dict.fromkeys(range(3, 11), np.float32(-0.1))
+    rngs = {node: np.random.default_rng(node) for node in steps}
+
+    def client(node):
+        def reply(message):
+            arrays = {
+                name: array + steps[node] * (1 + np.float32(0.5) * rngs[node].standard_normal(array.shape, np.float32))
+                for name, array in arrays_of(message.content["arrays"]).items()
+            }
+            return reply_to(message, arrays, {"loss": 0.5, "num-examples": 10**6 if node < 11 else 10 + node})
+
+        return reply
+
+    reports = []
+    strategy = Guard(FedAvg(fraction_train=0.5), rule=fedra.FedRA(malicious_ratio=0.1), on_round=reports.append)
+    grid = MemoryGrid({node: client(node) for node in steps})
+    arrays = start = record(model(shapes={"weight": (20, 20)}))
+    for number in range(1, 11):
+        arrays, _ = one_round(strategy, grid, arrays, number)
+    moved = arrays_of(arrays)["weight"] - arrays_of(start)["weight"]
+    assert moved.mean() == pytest.approx(0.1, rel=0.1)
+    asked = [client for report in reports for client in report.clients if client["client"] < 11]
+    assert len(asked) > 20
+    assert sum(client["weight"] for client in asked) < 0.01
+
+
 def test_one_decoy_and_one_insider_of_ten():
     """A federation of 20, of which 10 are asked."""
     rule = fedra.FedRA(malicious_ratio=0.1, num_clients=20)
@@ -67,7 +99,7 @@ def test_one_decoy_and_one_insider_of_ten():
     st.floats(0, 12),
 )
 def test_how_far_away_others_lie_changes_not_a_bit(seed, clients, quantities, powers, claim):
-    """Whoever is far enough to be left out may be anywhere: kept, weights, scores, reasons of all others are the same."""
+    """Whoever is far enough to be left out may be anywhere: what is decided about all others is the same."""
     rng = np.random.default_rng(seed)
     honest = honest_clients(rng, clients, quantities, dimension=60)
     far = min(len(powers), default().most_malicious(clients))
