@@ -18,7 +18,7 @@ from harness import quote
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results"
-PAGES = (ROOT / "README.md", ROOT / "docs" / "reproduction.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "reproduction.md", ROOT / "docs" / "security.md")
 IMAGES = ROOT / "docs" / "images"
 PICTURES = ("curves-table2-mnist", "figure6")
 
