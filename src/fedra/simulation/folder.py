@@ -20,7 +20,7 @@ from safetensors.numpy import save_file
 
 from fedra.files import folder_inside, inside, locked, remove_folder, write_text, write_whole
 from fedra.optimizers import OptimizerState
-from fedra.simulation.config import SimulationConfig, read_toml, to_toml
+from fedra.simulation.config import SimulationConfig, to_toml
 from fedra.simulation.rounds import ServerState
 
 CONFIG, CHECKPOINT, RESULT = "config.toml", "checkpoint.safetensors", "result.json"
@@ -45,11 +45,11 @@ class RunFolder:
         return folder
 
     @classmethod
-    def existing(cls, path: Path) -> tuple[RunFolder, SimulationConfig]:
-        """Return the folder of an earlier run, and its configuration."""
+    def existing(cls, path: Path, *, trust: bool = False) -> tuple[RunFolder, SimulationConfig]:
+        """Return the folder of an earlier run, and its configuration; `trust` as in `SimulationConfig.read`."""
         if not (path / CONFIG).is_file():
             raise ValueError(f"{path} is not a run folder: it has no {CONFIG}; start one with fedra run --out {path}")
-        return cls(path=path), SimulationConfig.from_dict(read_toml(path / CONFIG))
+        return cls(path=path), SimulationConfig.read(path / CONFIG, trust=trust)
 
     def locked(self) -> AbstractContextManager[None]:
         """Hold the folder; a second process that wants it is told."""
