@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fedra.names import import_own, nearest
+from fedra.names import import_own, nearest, parameters_of
 
 
 def logistic(*, input_shape: Sequence[int], num_classes: int) -> nn.Module:
@@ -187,6 +187,16 @@ def _find_builder(name: str) -> Callable[..., Any]:
     if ":" not in name:
         raise ValueError(f"unknown model {name!r}{nearest(name, MODELS)}, or module:function of your own")
     builder = import_own(name, "model")
-    if not callable(builder):
-        raise TypeError(f"model {name!r} must be a function or class that makes a torch.nn.Module, got {builder!r}")
+    if not _builds_a_model(builder):
+        raise TypeError(
+            f"model {name!r} must be a function or class that makes a torch.nn.Module, got {builder!r}; give a subclass"
+            " of torch.nn.Module, or a function with a parameter input_shape or num_classes"
+        )
     return builder  # type: ignore[no-any-return]
+
+
+def _builds_a_model(found: Any) -> bool:
+    """Whether it looks like a model's builder, which is all that can be known before it is called."""
+    if isinstance(found, type):
+        return issubclass(found, nn.Module)
+    return bool({"input_shape", "num_classes"} & parameters_of(found).keys())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -18,8 +19,19 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     return f"{guess} valid: {', '.join(names) or 'none'}"
 
 
+def parameters_of(function: Any) -> dict[str, inspect.Parameter]:
+    """Return the parameters that something takes when it is called; none where it cannot be, or does not tell."""
+    try:
+        return dict(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return {}
+
+
 def import_own(name: str, kind: str) -> Any:
-    """Return what stands at ``module:attribute``, a user's own rule, attack, model or data set."""
+    """Return what stands at ``module:attribute``, a user's own rule, attack, model or data set.
+
+    It may be anything: look at what it is before calling it.
+    """
     module_name, _, attribute = name.partition(":")
     if not all(part.isidentifier() for part in (*module_name.split("."), attribute)):
         raise ValueError(f"{kind} {name!r} is not of the form module:name, for instance my_package.{kind}s:mine")

@@ -84,7 +84,7 @@ def test_a_dry_run_tells_and_writes_nothing() -> None:
 
 def test_a_cell_that_fails_makes_the_exit_code() -> None:
     text = SMALL.replace('"lie"', '"lie", {attack = "tests.experiments.own:raising", label = "bad"}')
-    done = call(text, "--workers", "1", "--out", "x")
+    done = call(text, "--trust", "--workers", "1", "--out", "x")
     assert done.exit_code == 1, done.output
     assert done.stderr.count(": ArithmeticError: went wrong in round") == 6
     assert "3 of 6 runs done" in done.stdout

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from fedra.experiments import Grid, GridFolder, read_results
-from fedra.experiments.files import packed, unpack, write_whole
+from fedra.experiments.files import packed, unpack
+from fedra.files import write_whole
 
 GRID = Grid.from_dict({"rules": ["fedavg", "median"], "attacks": ["lie"], "alpha_q": [0, 10]})
 

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from safetensors.numpy import save_file
 
+from fedra import files
 from fedra.data import Dataset, load_dataset
 from fedra.simulation import RunFolder, SimulationConfig, SimulationResult, folder, read_toml, resume, simulate
 from fedra.simulation import run as run_module
@@ -95,23 +96,26 @@ def test_killed_at_any_write_it_resumes_to_the_same_bits(
         if written > fatal:
             raise Killed
         if written == fatal and when == "during":
-            path.with_name(f".{path.name}.new").write_bytes(b"half")
+            path.with_name(".fedra-0123abcd.new").write_bytes(b"half")
             raise Killed
         honest(path, write)
         if written == fatal:
             raise Killed
 
-    honest = folder._write
+    honest = files.write_whole
     path = tmp_path / "run"
-    monkeypatch.setattr(folder, "_write", dying)
+    monkeypatch.setattr(folder, "write_whole", dying)
+    monkeypatch.setattr(files, "write_whole", dying)
     with pytest.raises(Killed):
         simulate(CONFIG, out=path, dataset=digits())
-    monkeypatch.setattr(folder, "_write", honest)
+    monkeypatch.setattr(folder, "write_whole", honest)
+    monkeypatch.setattr(files, "write_whole", honest)
     if (path / "config.toml").is_file():
         result = resume(path, dataset=digits())
     else:
         result = simulate(CONFIG, out=path, dataset=digits())
     assert_same(result, uninterrupted())
+    assert not list(path.rglob(".fedra-*"))
 
 
 @pytest.mark.parametrize("number", range(7))

@@ -78,7 +78,7 @@ def test_own_functions_and_classes_get_the_facts_they_ask_for(own_module: types.
             self.layer = nn.Linear(width, num_classes)
 
     own_module.Own = Own
-    own_module.fixed = lambda: nn.Linear(2, 2)
+    own_module.fixed = lambda num_classes: nn.Linear(2, num_classes)
     model = build_model("own_models_for_test:Own", input_shape=(9,), num_classes=3, seed=0, width=9)
     assert model.layer.weight.shape == (3, 9)
     assert build_model("own_models_for_test:fixed", input_shape=(2,), num_classes=2, seed=0).in_features == 2
@@ -87,7 +87,7 @@ def test_own_functions_and_classes_get_the_facts_they_ask_for(own_module: types.
 
 
 def test_own_things_that_are_no_model_are_rejected(own_module: types.ModuleType) -> None:
-    own_module.nothing = lambda: None
+    own_module.nothing = lambda num_classes: None
     own_module.number = 5
     with pytest.raises(TypeError, match=r"must return a torch.nn.Module, got NoneType"):
         build_model("own_models_for_test:nothing", input_shape=(2,), num_classes=2, seed=0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from fedra.attacks.quantities import claimed_by_malicious
 from fedra.attacks.updates import LIE, Decoys, LabelFlip, NoAttack, Optimize, UpdateAttack
 from fedra.attacks.view import AttackerView, Matrix
-from fedra.names import import_own, nearest
+from fedra.names import import_own, nearest, parameters_of
 
 Attack = Callable[[AttackerView, np.random.Generator], Matrix]
 
@@ -49,16 +48,25 @@ def attack_parameters(name: str) -> dict[str, Any]:
 def make_attack(name: str, **parameters: Any) -> Attack:
     """Make an update attack by name, or from ``module:name``: an UpdateAttack class, or a function (view, rng, ...)."""
     if name not in ATTACKS and ":" in name:
-        found = import_own(name, "attack")
-        if isinstance(found, type):
-            made: Attack = found(**parameters)
-            return made
-        valid = list(signature(found).parameters)[2:]
-        _check_names(name, parameters, valid)
-        return partial(found, **parameters)
+        return _own(name, parameters)
     attack = _registered(name)
     _check_names(name, parameters, attack_parameters(name))
     return attack(**parameters)
+
+
+def _own(name: str, parameters: dict[str, Any]) -> Attack:
+    found = import_own(name, "attack")
+    valid = list(parameters_of(found))
+    if isinstance(found, type) and issubclass(found, UpdateAttack):
+        _check_names(name, parameters, valid)
+        return found(**parameters)
+    if isinstance(found, type) or len(valid) < 2 or valid[0] != "view":
+        raise ValueError(
+            f"attack {name!r} is neither a subclass of fedra.attacks.UpdateAttack nor a function (view, rng, ...) with "
+            "these names"
+        )
+    _check_names(name, parameters, valid[2:])
+    return partial(found, **parameters)
 
 
 def _registered(name: str) -> type[UpdateAttack]:

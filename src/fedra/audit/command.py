@@ -7,6 +7,7 @@ from pathlib import Path
 from fedra.audit.page import audit_page
 from fedra.audit.reading import read_trail
 from fedra.audit.summary import summary_text
+from fedra.files import write_at
 
 
 def audit(path: str | Path, html: str | Path | None = None) -> str:
@@ -15,5 +16,5 @@ def audit(path: str | Path, html: str | Path | None = None) -> str:
     text = summary_text(trail)
     if html is None:
         return text
-    Path(html).write_text(audit_page(trail, title=Path(path).name), encoding="utf-8")
+    write_at(Path(html), audit_page(trail, title=Path(path).name).encode("utf-8"))
     return f"{text}\n\nwrote {html}"

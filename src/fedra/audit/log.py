@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from io import FileIO
 from pathlib import Path
+from typing import IO
 
 from fedra.audit.rounds import RoundReport
+from fedra.files import open_plain
 
 _MEBIBYTE = 1024 * 1024
 # Rounds that the disk did not take wait in memory, up to so many bytes.
@@ -19,7 +20,7 @@ class AuditLog:
     """Appends rounds to a file of JSON lines; each round is one write, on disk before `write` returns.
 
     A file that has reached `max_bytes` is renamed to ``FILE.1``, ``FILE.2``, ... (the highest number is the latest),
-    and a new one begun. Nothing is ever deleted.
+    and a new one begun. Nothing is ever deleted. A link, a pipe or a device in the file's place is an OSError.
 
     A round that the disk does not take raises OSError and leaves no part of itself in the file. It waits, up to 16 MiB
     of such rounds, and is written before the next; lines beyond that are lost, and the next round says how many.
@@ -32,7 +33,7 @@ class AuditLog:
         self.max_bytes = max_bytes
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # A path that cannot be written to is the caller's mistake, and better told now than after a round.
-        self.path.open("ab").close()
+        open_plain(self.path, "ab").close()
         self._waiting: list[bytes] = []
         self._lost = 0
 
@@ -55,7 +56,7 @@ class AuditLog:
     def _append(self, data: bytes) -> None:
         self._rotate()
         # Unbuffered: what a buffer could not write it would try again when it is closed.
-        with self.path.open("ab", buffering=0) as file:
+        with open_plain(self.path, "ab", buffering=0) as file:
             # A server that was killed while writing left half a line; what follows must not be glued to it.
             if _torn(self.path):
                 data = b"\n" + data
@@ -84,12 +85,12 @@ def rotated(path: Path) -> list[tuple[int, Path]]:
 def _torn(path: Path) -> bool:
     if not path.stat().st_size:
         return False
-    with path.open("rb") as file:
+    with open_plain(path, "rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read(1) != b"\n"
 
 
-def _take_back(file: FileIO, begin: int, end: int) -> None:
+def _take_back(file: IO[bytes], begin: int, end: int) -> None:
     """Cut off what was written of a round, unless somebody else has appended to the file since."""
     with contextlib.suppress(OSError):
         if os.fstat(file.fileno()).st_size == end:

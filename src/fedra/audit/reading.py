@@ -33,7 +33,7 @@ class Trail:
 def read_trail(path: str | os.PathLike[str]) -> Trail:
     """Read a trail and the files rotated away from it; a torn line is counted, not fatal."""
     current = Path(path)
-    files = [file for _, file in rotated(current)] if current.parent.is_dir() else []
+    files = [file for _, file in rotated(current) if file.is_file()] if current.parent.is_dir() else []
     if current.exists():
         files.append(current)
     if not files:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from rich.table import Table
 from fedra.cli.console import console, mistakes_told, show
 from fedra.cli.progress import shown
 from fedra.data import load_dataset
+from fedra.files import write_at
 
 if TYPE_CHECKING:
     from fedra.simulation import SimulationResult
@@ -53,7 +55,8 @@ def demo(
                     results[label, attack] = simulate(config, dataset=dataset, progress=progress)
     show(_table(results))
     console.print(_claims(results, seed), soft_wrap=True)
-    _plot(results, out)
+    with mistakes_told():
+        _plot(results, out)
     console.print(f"accuracy curves: [bold]{escape(str(out))}[/]", soft_wrap=True)
 
 
@@ -94,5 +97,7 @@ def _plot(results: dict[tuple[str, str], SimulationResult], out: Path) -> None:
         place.spines[["top", "right"]].set_visible(False)
     figure.axes[0].set_ylabel("test accuracy, %")
     figure.axes[0].legend(frameon=False, loc="lower right")
+    picture = io.BytesIO()
+    figure.savefig(picture, dpi=150, format=out.suffix.removeprefix(".") or None)
     out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, dpi=150)
+    write_at(out, picture.getvalue())

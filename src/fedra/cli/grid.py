@@ -18,6 +18,9 @@ def grid(
     workers: Workers = None,
     engine: EngineChoice = Engines.LOCAL,
     ray_address: RayAddress = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Import code that the file names, such as a rule module:Class.")
+    ] = False,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -28,7 +31,7 @@ def grid(
 
     with mistakes_told():
         machinery = Machinery(kind=engine, workers=workers, ray_address=ray_address)
-        plan = Plan.of(Grid.read(file), out or Path("runs") / file.stem, file.stem)
+        plan = Plan.of(Grid.read(file, trust=trust), out or Path("runs") / file.stem, file.stem)
         silent = quiet or as_json
         if not silent:
             plan.say_counts()

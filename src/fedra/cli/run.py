@@ -60,6 +60,9 @@ def run(
     checkpoint_every: Annotated[int | None, typer.Option(help="Rounds between checkpoints.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of everything but the partition.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of this run; part of what fixes its bits.")] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Import code that the file or folder names, such as a rule module:Class.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
@@ -67,34 +70,36 @@ def run(
     given = {
         key: value
         for key, value in locals().items()
-        if value is not None and key not in ("config", "resume_", "out", "quiet", "as_json")
+        if value is not None and key not in ("config", "resume_", "out", "trust", "quiet", "as_json")
     }
-    from fedra.simulation import RunFolder, read_toml, resume, simulate
+    from fedra.simulation import RunFolder, check_trusted, own_code, read_toml, resume, simulate
     from fedra.simulation.folder import CONFIG
 
     with mistakes_told():
         if resume_ is not None:
             if given or config is not None or out is not None:
                 raise ValueError("--resume takes its settings from the run folder; give no others")
-            folder, settings = resume_, RunFolder.existing(resume_)[1]
+            folder, settings = resume_, RunFolder.existing(resume_, trust=trust)[1]
         else:
             values = {} if config is None else read_toml(config)
             quiet, as_json = values.pop("quiet", False) or quiet, values.pop("json", False) or as_json
             stated = values.pop("out", None)
+            if config is not None and not trust:
+                # What a flag names instead is the user's own word.
+                check_trusted({key: value for key, value in values.items() if key not in given}, config)
             settings = _settings(values, given)
             folder = out or (Path(stated) if stated else _new_folder(settings))
         label = f"{settings.rule} / {settings.attack}"
         try:
             with terminated_as_interrupted(), shown(label, settings.rounds, quiet=quiet or as_json) as progress:
                 if resume_ is not None:
-                    result = resume(resume_, progress=progress)
+                    result = resume(resume_, progress=progress, trust=trust)
                 else:
                     result = simulate(settings, out=folder, progress=progress)
         except KeyboardInterrupt:
             begun = (folder / CONFIG).is_file()
-            kept = (
-                f"all finished rounds are kept. Go on with: fedra run --resume {folder}" if begun else "nothing was run"
-            )
+            again = f"fedra run --resume {folder}{' --trust' if own_code(settings.to_dict()) else ''}"
+            kept = f"all finished rounds are kept. Go on with: {again}" if begun else "nothing was run"
             errors.print(f"stopped; {kept}", soft_wrap=True, markup=False)
             raise typer.Exit(130) from None
     if as_json:

@@ -15,6 +15,7 @@ from pathlib import Path
 from fedra.data.errors import DatasetError
 from fedra.data.sources import SOURCES, RemoteFile, Source
 from fedra.data.transfer import Progress, TransferError, transfer
+from fedra.files import folder_inside
 from fedra.names import nearest
 
 
@@ -38,17 +39,15 @@ def download_dataset(
     for address in addresses:
         if not address.startswith(("http://", "https://")):
             raise DatasetError(f"mirror {address!r} is no http:// or https:// address")
-    folder = Path(data_dir).expanduser() / source.folder
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DatasetError(f"{folder}: cannot be made ({error.strerror}); choose another --data-dir") from error
+    root = Path(data_dir).expanduser()
+    folder = root / source.folder
     paths: list[Path] = []
     for file in source.files:
         wanted = dict(file.members) or {file.name: file.md5}
         paths += (folder / relative for relative in wanted)
         if all(_md5(folder / relative) == md5 for relative, md5 in wanted.items()):
             continue
+        _make_folder(root, source.folder)
         if _md5(folder / file.name) != file.md5:
             _download_file(file, folder, addresses, progress or _silent, timeout, attempts, retry_wait)
         if file.members:
@@ -67,6 +66,13 @@ def _source(name: str) -> Source:
         reason = known.get(name, "it has no public mirror in this layout")
         raise DatasetError(f"{name} is not downloaded: {reason}; downloadable: {', '.join(sorted(SOURCES))}")
     raise DatasetError(f"unknown data set {name!r}{nearest(name, SOURCES)}")
+
+
+def _make_folder(root: Path, relative: str) -> Path:
+    try:
+        return folder_inside(root, *Path(relative).parts)
+    except OSError as error:
+        raise DatasetError(f"{root / relative}: cannot be made ({error}); choose another --data-dir") from error
 
 
 def _silent(name: str, done: int, total: int | None) -> None:
@@ -132,7 +138,7 @@ def _extract(file: RemoteFile, folder: Path) -> None:
             if _md5(temporary / name) != md5:
                 raise tarfile.TarError(f"{name} in it does not have the md5 {md5}")
         for name in file.members:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            folder_inside(folder, *Path(name).parent.parts)
             os.replace(temporary / name, folder / name)
     except (tarfile.TarError, KeyError, EOFError, zlib.error) as error:
         archive.unlink()

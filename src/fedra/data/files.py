@@ -11,6 +11,8 @@ from fedra.data.errors import DatasetError
 
 def read_bytes(path: Path, remedy: str) -> bytes:
     """The content of a file, unpacked where its name ends in .gz."""
+    if path.exists() and not path.is_file():
+        raise DatasetError(f"{path}: is no file; {remedy}")
     try:
         if path.suffix == ".gz":
             with gzip.open(path) as stream:

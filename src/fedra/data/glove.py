@@ -20,7 +20,7 @@ _PREFERRED = ("100d", "300d")
 
 def find_glove(data_dir: Path) -> Path | None:
     """The file DIR/glove/*.txt to use: 100d before 300d before any other, then by name."""
-    candidates = sorted((data_dir / "glove").glob("*.txt"))
+    candidates = sorted(path for path in (data_dir / "glove").glob("*.txt") if path.is_file())
     for dimension in _PREFERRED:
         for path in candidates:
             if dimension in path.name.split("."):

@@ -15,7 +15,7 @@ from fedra.data.digits import load_digits
 from fedra.data.errors import DatasetError
 from fedra.data.idx import load_fashion_mnist, load_mnist
 from fedra.data.news import load_huffpost, load_mind
-from fedra.names import import_own, nearest
+from fedra.names import import_own, nearest, parameters_of
 
 DATA_DIR_VARIABLE = "FEDRA_DATA"
 
@@ -67,8 +67,11 @@ def _import_loader(name: str) -> Callable[..., Dataset]:
         loader: Callable[..., Dataset] = import_own(name, "dataset")
     except ValueError as error:
         raise DatasetError(str(error)) from error
-    if not callable(loader):
-        raise DatasetError(f"dataset {name!r} is {type(loader).__name__}; give a function that returns a Dataset")
+    if next(iter(parameters_of(loader)), None) != "data_dir":
+        raise DatasetError(
+            f"dataset {name!r} is {type(loader).__name__}; give a function that returns a Dataset, its first parameter "
+            "called data_dir"
+        )
     return loader
 
 

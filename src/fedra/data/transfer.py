@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import re
 import ssl
+import stat
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from fedra.data.errors import DatasetError
+from fedra.files import open_plain
 
 Progress = Callable[[str, int, int | None], None]
 _BLOCK = 1 << 16
@@ -29,7 +31,7 @@ class TransferError(Exception):
 
 def transfer(url: str, part: Path, *, timeout: float, progress: Callable[[int, int | None], None]) -> bool:
     """Fetch ``url`` into ``part``, going on from the bytes it holds; returns whether any of those were used."""
-    have = part.stat().st_size if part.exists() else 0
+    have = _kept(part)
     headers = {"User-Agent": "fedra", "Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     try:
         with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout) as response:
@@ -43,6 +45,20 @@ def transfer(url: str, part: Path, *, timeout: float, progress: Callable[[int, i
     except _NETWORK_ERRORS as error:
         raise TransferError(f"{url}: {getattr(error, 'reason', None) or error!r}", retry=True) from error
     return start > 0
+
+
+def _kept(part: Path) -> int:
+    """Return the size of an earlier transfer's file; what else is in its place, or also has another name, goes."""
+    try:
+        found = part.lstat()
+        if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+            return found.st_size
+        part.unlink()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise DatasetError(f"{part}: is in the way ({error.strerror}); move it away") from error
+    return 0
 
 
 def _range_start(url: str, content_range: str | None, have: int) -> int:
@@ -73,9 +89,9 @@ def _copy(
 
 def _open_part(part: Path, *, append: bool) -> IO[bytes]:
     try:
-        return part.open("ab" if append else "wb")
+        return open_plain(part, "ab" if append else "wb")
     except OSError as error:
-        raise DatasetError(f"{part}: cannot be written ({error.strerror}); choose another --data-dir") from error
+        raise DatasetError(f"{part}: cannot be written ({error}); choose another --data-dir") from error
 
 
 def _write(out: IO[bytes], block: bytes, part: Path) -> None:

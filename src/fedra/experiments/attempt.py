@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fedra.data import Dataset, load_dataset
 from fedra.experiments.events import Advanced, Failed, Finished, Report, Started
-from fedra.experiments.files import write_whole
+from fedra.files import inside, write_text
 from fedra.simulation import SimulationConfig, resume, simulate, to_toml
 from fedra.simulation.folder import CONFIG
 from fedra.simulation.rounds import RoundOutcome
@@ -46,14 +46,16 @@ class Attempts:
         return Finished(run=job.run, accuracy=accuracy, seconds=time.perf_counter() - started)
 
     def _run(self, job: Job, report: Report) -> float | None:
+        inside(job.folder.parent, job.folder.name)
         # An error of an earlier attempt would be taken for the content of somebody else's folder.
         (job.folder / ERROR).unlink(missing_ok=True)
         progress = _Throttled(job.run, report)
         dataset = self._load(job.config)
         if (job.folder / CONFIG).is_file():
             # The name fixes all but where the data lie and how often to save; for those the grid of today counts.
-            write_whole(job.folder / CONFIG, lambda path: path.write_text(to_toml(job.config), encoding="utf-8"))
-            result = resume(job.folder, progress=progress, dataset=dataset)
+            write_text(job.folder / CONFIG, to_toml(job.config))
+            # Trusted: what the file said before is gone.
+            result = resume(job.folder, progress=progress, dataset=dataset, trust=True)
         else:
             result = simulate(job.config, out=job.folder, progress=progress, dataset=dataset)
         accuracy: float | None = result.summary["final_accuracy"]

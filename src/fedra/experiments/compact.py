@@ -15,8 +15,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fedra.experiments.files import write_whole
 from fedra.experiments.folder import GridFolder
+from fedra.files import folder_inside, write_whole
 
 CELLS, CURVES, SCORES = "results.parquet", "curves.parquet", "scores.parquet"
 # Where scores are counted: powers of ten of a round's median score. What lies beyond falls into the outer bins.
@@ -83,10 +83,11 @@ class Results:
 
     def write(self, path: Path | str) -> None:
         """Write the three tables into a folder."""
+        folder = folder_inside(Path(path))
         for name, frame in ((CELLS, self.cells), (CURVES, self.curves), (SCORES, self.scores)):
             words = {column: "category" for column in frame.columns if frame[column].dtype == "string"}
             table = pa.Table.from_pandas(frame.astype(words), preserve_index=False)
-            write_whole(Path(path) / name, partial(pq.write_table, table, compression="zstd"))
+            write_whole(folder / name, partial(pq.write_table, table, compression="zstd"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +109,8 @@ def _from_files(path: Path) -> Results:
     frames = []
     for name in (CELLS, CURVES, SCORES):
         try:
+            if not (path / name).is_file():
+                raise OSError("no file is there")
             frame = pq.read_table(path / name).to_pandas()
         except (OSError, pa.ArrowException) as error:
             raise ValueError(f"{path / name} cannot be read ({error}); {CURVES} and {SCORES} belong to {CELLS}") from (
@@ -177,7 +180,7 @@ def _columns(run: Path, name: str) -> dict[str, npt.NDArray[Any]]:
     columns = _COLUMNS[name]
     whole = run / f"{name}.parquet"
     files = [whole] if whole.is_file() else sorted((run / "parts").glob(f"{name}-*.parquet"))
-    tables = [pq.ParquetFile(file).read(columns=columns) for file in files]
+    tables = [pq.ParquetFile(file).read(columns=columns) for file in files if file.is_file()]
     if not tables:
         return {column: np.empty(0) for column in columns}
     table = pa.concat_tables(tables)

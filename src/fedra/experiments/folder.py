@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +12,8 @@ import pandas as pd
 
 from fedra.experiments.attempt import ERROR
 from fedra.experiments.events import Failed
-from fedra.experiments.files import write_whole
 from fedra.experiments.grid import Grid
+from fedra.files import folder_inside, inside, locked, write_text, write_whole
 from fedra.simulation import RunFolder
 from fedra.simulation.folder import RESULT
 
@@ -57,22 +55,18 @@ class GridFolder:
 
     path: Path
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Hold the folder; a second grid that wants it is told."""
         self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / ".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise ValueError(
-                    f"{self.path} is in use by another fedra grid; wait for it or choose another --out"
-                ) from None
-            yield
+        return locked(self.path, f"{self.path} is in use by another fedra grid; wait for it or choose another --out")
 
     def run(self, name: str) -> Path:
         """Return the folder of a run."""
         return self.path / "runs" / name
+
+    def check_run(self, name: str) -> None:
+        """Raise where a run's folder is elsewhere by a link: it could be read, but not run."""
+        inside(self.path, "runs", name)
 
     def is_done(self, name: str) -> bool:
         """Whether a run is complete."""
@@ -82,19 +76,19 @@ class GridFolder:
         """Write down which cells a grid has and which runs they show; an earlier grid of that name is replaced."""
         cells = [{**cell.labels, "run": cell.run, "config": cell.config.to_dict()} for cell in grid.cells]
         text = json.dumps(cells, indent=1, default=str) + "\n"
-        write_whole(self.path / "grids" / f"{name}.json", lambda path: path.write_text(text, encoding="utf-8"))
+        write_text(folder_inside(self.path, "grids") / f"{name}.json", text)
 
     def record_failure(self, failed: Failed) -> None:
         """Leave the error in the run's folder, until the run is tried again."""
         text = json.dumps({"error": failed.error, "traceback": failed.trace}, indent=2) + "\n"
-        write_whole(self.run(failed.run) / ERROR, lambda path: path.write_text(text, encoding="utf-8"))
+        write_text(folder_inside(self.path, "runs", failed.run) / ERROR, text)
 
     def frame(self) -> pd.DataFrame:
         """Return a line for each cell of all grids: its labels, its run, and the run's figures as far as it has any.
 
         `status` is done, failed, unfinished or missing; `config` is the run's configuration as JSON.
         """
-        files = sorted((self.path / "grids").glob("*.json"))
+        files = sorted(file for file in (self.path / "grids").glob("*.json") if file.is_file())
         if not files:
             raise ValueError(f"{self.path} is not a grid's folder; make one with fedra grid FILE --out {self.path}")
         found: dict[str, dict[str, Any]] = {}

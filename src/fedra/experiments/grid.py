@@ -12,7 +12,7 @@ from typing import Any
 from fedra.experiments.naming import run_name
 from fedra.names import nearest
 from fedra.rules import Family, rule_class
-from fedra.simulation import SimulationConfig, read_toml
+from fedra.simulation import SimulationConfig, check_trusted, read_toml
 
 # The lists of a grid, from the slowest to the fastest to vary, and the setting that an entry of each stands for.
 AXES = {
@@ -66,16 +66,27 @@ class Grid:
         return {cell.run: cell.config for cell in self.cells}
 
     @classmethod
-    def read(cls, path: Path) -> Grid:
-        """Return the grid of a TOML file."""
-        return cls.from_dict(read_toml(path))
+    def read(cls, path: Path, *, trust: bool = False) -> Grid:
+        """Return the grid of a TOML file.
+
+        Args:
+            path: the file.
+            trust: whether code that it names as module:name may be imported; else that is an error.
+        """
+        return cls._expanded(read_toml(path), None if trust else path)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Grid:
         """Expand lists of entries, the `fixed` settings, and `blocks` that each replace some of the lists.
 
-        An entry is a name, or a table with the name, `params`, a `label`, and `fixed` settings that go with it.
+        An entry is a name, or a table with the name, `params`, a `label`, and `fixed` settings that go with it. The
+        values are taken for the caller's own: code that they name is imported.
         """
+        return cls._expanded(values, None)
+
+    @classmethod
+    def _expanded(cls, values: Mapping[str, Any], untrusted: Path | None) -> Grid:
+        """Return all cells; `untrusted` is the file that the values come from where nobody stands for it."""
         valid = [*AXES, "fixed", "blocks"]
         _check_keys("a grid", values, valid)
         fixed = _fixed(values.get("fixed", {}), "[fixed]")
@@ -87,7 +98,8 @@ class Grid:
         for block in blocks:
             _check_keys("a block", block, [*AXES, "fixed"])
             own = {**fixed, **_fixed(block.get("fixed", {}), "fixed of a block")}
-            for cell in _cells({**lists, **{key: block[key] for key in block if key in AXES}}, own):
+            chosen = {**lists, **{key: block[key] for key in block if key in AXES}}
+            for cell in _cells(chosen, own, untrusted):
                 place = tuple(cell.labels.values())
                 if cells.setdefault(place, cell).run != cell.run:
                     raise ValueError(f"two different runs for {_said(cell.labels)}; give one of the entries a label")
@@ -100,13 +112,15 @@ class _Entry:
     settings: Mapping[str, Any]
 
 
-def _cells(lists: Mapping[str, Any], fixed: Mapping[str, Any]) -> Iterator[Cell]:
+def _cells(lists: Mapping[str, Any], fixed: Mapping[str, Any], untrusted: Path | None) -> Iterator[Cell]:
     axes = [_entries(axis, lists.get(axis, [_DEFAULTS[name]])) for axis, name in AXES.items()]
     for chosen in itertools.product(*axes):
         labels = {name: entry.label for name, entry in zip(AXES.values(), chosen, strict=True)}
         settings = dict(fixed)
         for entry in chosen:
             settings.update(entry.settings)
+        if untrusted is not None:
+            check_trusted(settings, untrusted)
         try:
             config = _independent(SimulationConfig.from_dict(settings))
         except (ValueError, TypeError) as error:

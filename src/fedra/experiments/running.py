@@ -64,6 +64,8 @@ def run_grid(
     with folder.locked():
         folder.record(name, grid)
         jobs = missing_runs(grid, out)
+        for job in jobs:
+            folder.check_run(job.run)
         try:
             if jobs:
                 engine.run(jobs, report)

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from fedra.experiments import Results
+from fedra.files import folder_inside, write_text
 from fedra.report.drawing import Drawing, require_matplotlib
 from fedra.report.figures import missing_figures, paper_drawings, table_drawings
 from fedra.report.model import Table
@@ -70,7 +71,6 @@ def build_report(
     """
     if figures:
         require_matplotlib()
-    folder = Path(source) / "report" if out is None else Path(out)
     tell = progress or (lambda _what, _done, _of: None)
     results = Results.read(source, lambda done, of: tell("reading runs", done, of))
     if results.cells.empty:
@@ -79,9 +79,9 @@ def build_report(
         results.write(compact)
     tables, studies, runs = paper_tables(results), study_tables(results), Runs(results=results)
     found = winners(tables)
-    folder.mkdir(parents=True, exist_ok=True)
-    written = _write_tables(folder / "tables", (*tables, *studies), runs, found)
-    drawings, files = _draw(folder / "figures", results, tables, studies, tell) if figures else ([], [])
+    folder = folder_inside(Path(source), "report") if out is None else folder_inside(Path(out))
+    written = _write_tables(folder_inside(folder, "tables"), (*tables, *studies), runs, found)
+    drawings, files = _draw(folder_inside(folder, "figures"), results, tables, studies, tell) if figures else ([], [])
     missing = missing_figures(drawings) if figures else ()
     summary = folder / "summary.md"
     text = summary_markdown(
@@ -117,7 +117,6 @@ def _write_tables(folder: Path, tables: Sequence[Table], runs: Runs, found: Sequ
         files[folder / f"{table.key}.tex"] = table_latex(table, runs)
     if found:
         files[folder / "winners.csv"] = winners_csv(found)
-    folder.mkdir(parents=True, exist_ok=True)
     for file, text in files.items():
         _write(file, text)
     return list(files)
@@ -139,4 +138,4 @@ def _draw(
 
 def _write(path: Path, text: str) -> None:
     # Half a surrogate pair, as a broken error message may have, must not cost the report.
-    path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+    write_text(path, text, errors="replace")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedra.files import folder_inside, write_bytes
 from fedra.report.escaping import one_line
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Drawing:
 
     def write(self, folder: Path) -> tuple[Path, ...]:
         """Write it as PNG and SVG."""
-        folder.mkdir(parents=True, exist_ok=True)
+        folder_inside(folder)
         files = tuple(folder / f"{self.key}.{kind}" for kind in FORMATS)
         with styled():
             # Panels are fitted once, not for each format: that is most of the work.
@@ -71,7 +72,7 @@ class Drawing:
                 engine.execute(self.figure)
                 self.figure.set_layout_engine(None)
         for file, kind in zip(files, FORMATS, strict=True):
-            file.write_bytes(self._bytes(kind))
+            write_bytes(file, self._bytes(kind))
         return files
 
     def _bytes(self, kind: str) -> bytes:

@@ -11,6 +11,7 @@ from pathlib import Path
 from string import Template
 
 from fedra.experiments import Results
+from fedra.files import write_text
 from fedra.report.model import Table
 from fedra.report.page_contents import contents_html
 from fedra.report.page_data import embedded_json, page_data
@@ -65,7 +66,7 @@ def write_page(
         data=embedded_json(page_data(results, (*tables, *studies))),
     )
     # A text with half a surrogate pair, as a broken error message may have, must not cost the whole report.
-    Path(path).write_text(page, encoding="utf-8", errors="replace")
+    write_text(Path(path), page, errors="replace")
 
 
 def _asset(name: str) -> str:

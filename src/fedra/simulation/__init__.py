@@ -4,6 +4,7 @@ from fedra.simulation.config import SimulationConfig, read_toml, to_toml
 from fedra.simulation.folder import RunFolder
 from fedra.simulation.rounds import RoundOutcome, ServerState, Simulation
 from fedra.simulation.run import Progress, SimulationResult, resume, simulate
+from fedra.simulation.trust import check_trusted, own_code
 
 __all__ = [
     "Progress",
@@ -13,6 +14,8 @@ __all__ = [
     "Simulation",
     "SimulationConfig",
     "SimulationResult",
+    "check_trusted",
+    "own_code",
     "read_toml",
     "resume",
     "simulate",

@@ -19,6 +19,7 @@ from fedra.names import nearest
 from fedra.optimizers import ServerOptimizer, make_optimizer
 from fedra.rules import Rule, make_rule, rule_parameters
 from fedra.rules.malicious import checked_count, checked_ratio
+from fedra.simulation.trust import check_trusted
 
 Setting = Literal["fixed", "dynamic"]
 QuantityStatistics = Literal["run", "round"]
@@ -182,8 +183,24 @@ class SimulationConfig:
         return {key: _plain(value) for key, value in asdict(self).items()}
 
     @classmethod
+    def read(cls, path: Path, *, trust: bool = False) -> SimulationConfig:
+        """Read a configuration from a TOML file.
+
+        Args:
+            path: the file.
+            trust: whether code that it names as module:name may be imported; else that is an error.
+        """
+        values = read_toml(path)
+        if not trust:
+            check_trusted(values, path)
+        return cls.from_dict(values)
+
+    @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> SimulationConfig:
-        """Make a configuration from plain values; unknown keys raise, with the nearest valid one."""
+        """Make a configuration from plain values; unknown keys raise, with the nearest valid one.
+
+        The values are taken for the caller's own: code that they name is imported. See `check_trusted` for others.
+        """
         valid = [known.name for known in fields(cls)]
         for key in values:
             if key not in valid:

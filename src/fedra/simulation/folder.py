@@ -6,12 +6,8 @@ the run resumes. Every file appears whole or not at all.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,12 +18,14 @@ import pandas as pd
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from fedra.files import folder_inside, inside, locked, remove_folder, write_text, write_whole
 from fedra.optimizers import OptimizerState
-from fedra.simulation.config import SimulationConfig, read_toml, to_toml
+from fedra.simulation.config import SimulationConfig, to_toml
 from fedra.simulation.rounds import ServerState
 
 CONFIG, CHECKPOINT, RESULT = "config.toml", "checkpoint.safetensors", "result.json"
 FRAMES = ("rounds", "clients")
+PARTS = "parts"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,37 +41,31 @@ class RunFolder:
             raise ValueError(f"{path} is there already; choose another --out, or go on: fedra run --resume {path}")
         path.mkdir(parents=True, exist_ok=True)
         folder = cls(path=path)
-        _write(path / CONFIG, lambda target: target.write_text(to_toml(config), encoding="utf-8"))
+        write_text(path / CONFIG, to_toml(config))
         return folder
 
     @classmethod
-    def existing(cls, path: Path) -> tuple[RunFolder, SimulationConfig]:
-        """Return the folder of an earlier run, and its configuration."""
+    def existing(cls, path: Path, *, trust: bool = False) -> tuple[RunFolder, SimulationConfig]:
+        """Return the folder of an earlier run, and its configuration; `trust` as in `SimulationConfig.read`."""
         if not (path / CONFIG).is_file():
             raise ValueError(f"{path} is not a run folder: it has no {CONFIG}; start one with fedra run --out {path}")
-        return cls(path=path), SimulationConfig.from_dict(read_toml(path / CONFIG))
+        return cls(path=path), SimulationConfig.read(path / CONFIG, trust=trust)
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Hold the folder; a second process that wants it is told."""
-        with (self.path / ".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise ValueError(f"{self.path} is in use by another process; wait for it or choose another") from None
-            yield
+        return locked(self.path, f"{self.path} is in use by another process; wait for it or choose another")
 
     def save(self, state: ServerState, seconds: float, frames: dict[str, pd.DataFrame]) -> None:
         """Write the records since the last checkpoint, then the checkpoint."""
-        (self.path / "parts").mkdir(exist_ok=True)
+        parts = folder_inside(self.path, PARTS)
         for name, frame in frames.items():
             if len(frame):
-                _write(self._part(name, state.round), frame.to_parquet)
+                write_whole(parts / f"{name}-{state.round:08d}.parquet", frame.to_parquet)
         tensors: dict[str, npt.NDArray[Any]] = {"weights": np.ascontiguousarray(state.weights)}
         for name, moment in state.optimizer.moments.items():
             tensors[f"optimizer.{name}"] = np.ascontiguousarray(moment)
         metadata = {"round": str(state.round), "step": str(state.optimizer.step), "seconds": repr(seconds)}
-        _write(self.path / CHECKPOINT, lambda target: save_file(tensors, target, metadata=metadata))
+        write_whole(self.path / CHECKPOINT, lambda target: save_file(tensors, target, metadata=metadata))
 
     def load(self) -> tuple[ServerState, float] | None:
         """Return the state at the last checkpoint and the seconds run until then; None before the first."""
@@ -101,10 +93,9 @@ class RunFolder:
     def finish(self, result: dict[str, Any]) -> None:
         """Join the parts and write the result; afterwards the run is complete."""
         for name in FRAMES:
-            _write(self.path / f"{name}.parquet", self.frame(name).to_parquet)
-        text = json.dumps(result, indent=2, sort_keys=True) + "\n"
-        _write(self.path / RESULT, lambda target: target.write_text(text, encoding="utf-8"))
-        shutil.rmtree(self.path / "parts", ignore_errors=True)
+            write_whole(self.path / f"{name}.parquet", self.frame(name).to_parquet)
+        write_text(self.path / RESULT, json.dumps(result, indent=2, sort_keys=True) + "\n")
+        remove_folder(self.path, PARTS)
 
     def result(self) -> dict[str, Any] | None:
         """Return the result of a complete run, None of one that is not."""
@@ -118,24 +109,14 @@ class RunFolder:
         """Return a record, whole or as far as it goes."""
         whole = self.path / f"{name}.parquet"
         if self.result() is not None:
+            if not whole.is_file():
+                raise ValueError(f"{whole} is not there, or no file; remove {self.path / RESULT} to run this again")
             return pd.read_parquet(whole)
-        parts = sorted((self.path / "parts").glob(f"{name}-*.parquet"))
+        parts = sorted(part for part in (self.path / PARTS).glob(f"{name}-*.parquet") if part.is_file())
         return pd.concat([pd.read_parquet(part) for part in parts], ignore_index=True) if parts else pd.DataFrame()
 
-    def _part(self, name: str, until: int) -> Path:
-        return self.path / "parts" / f"{name}-{until:08d}.parquet"
-
     def _drop_parts_after(self, until: int) -> None:
-        for part in (self.path / "parts").glob("*"):
+        for part in inside(self.path, PARTS).glob("*"):
             number = part.stem.rpartition("-")[2]
             if not number.isdigit() or int(number) > until or part.suffix != ".parquet":
                 part.unlink()
-
-
-def _write(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file beside its place, bring it to disk, and move it there in one step."""
-    temporary = path.with_name(f".{path.name}.new")
-    write(temporary)
-    with temporary.open("rb") as written:
-        os.fsync(written.fileno())
-    temporary.replace(path)

@@ -66,12 +66,18 @@ def simulate(
         return _run(simulation, folder, simulation.initial_state(), 0.0, progress)
 
 
-def resume(path: Path | str, *, progress: Progress | None = None, dataset: Dataset | None = None) -> SimulationResult:
+def resume(
+    path: Path | str, *, progress: Progress | None = None, dataset: Dataset | None = None, trust: bool = False
+) -> SimulationResult:
     """Go on with the run in a folder; it ends with the same bits as if it had never stopped.
 
-    Give the `dataset` again where the run was given one.
+    Args:
+        path: the folder.
+        progress: called after each round.
+        dataset: the data, where the run was given them.
+        trust: whether code that the folder names, such as an own rule, may be imported; else that is an error.
     """
-    folder, config = RunFolder.existing(Path(path))
+    folder, config = RunFolder.existing(Path(path), trust=trust)
     result = folder.result()
     if result is not None:
         return SimulationResult(summary=result, rounds=folder.frame("rounds"), clients=folder.frame("clients"))
