@@ -16,7 +16,7 @@ from fedra.alarms import WarningLimits
 from fedra.audit import RoundReport
 from fedra.flower.canonical import pinned
 from fedra.flower.consult import consult
-from fedra.flower.defence import LOGGER, AuditTarget, Defence, Outcome, failed, flat_vectors
+from fedra.flower.defence import LOGGER, AuditTarget, Defence, Outcome, failed
 from fedra.flower.demands import refuse_unfit_losses
 from fedra.flower.disk import OnDiskError
 from fedra.flower.inner import inner_memory, inner_setting, layers, recall_inner
@@ -29,7 +29,7 @@ from fedra.flower.privacy import is_private, needs_equal_weights, no_model_note,
 from fedra.flower.replies import Reply, read_messages, sent_array_key
 from fedra.flower.resume import Resumable
 from fedra.flower.state import ServerState
-from fedra.flower.updates import flat_model, less_model
+from fedra.flower.updates import flat_model, flat_vectors, less_model
 from fedra.rules import RULES, Rule
 
 
