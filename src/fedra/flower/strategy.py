@@ -161,7 +161,8 @@ class RobustStrategy(Resumable, FedAvg):
 
     def _recall(self, state: ServerState) -> None:
         if "step" in state.numbers:
-            self._step.state = OptimizerState(step=int(state.numbers["step"]), moments=state.memory)
+            size = sum(array.size for array in state.arrays.values() if array.dtype.kind == "f")
+            self._step.recall(OptimizerState(step=state.numbers["step"], moments=state.memory), size)
 
 
 def _drop_arrays(reply: Reply) -> None:
