@@ -7,7 +7,7 @@ import logging
 
 import numpy as np
 import pytest
-from flwr.app import Message
+from flwr.app import ConfigRecord, Message
 from flwr.common import FitRes, ndarrays_to_parameters
 from flwr.server.strategy import FedAvg as LegacyFedAvg
 from flwr.serverapp.strategy import FedAvg
@@ -54,6 +54,28 @@ def test_a_node_of_any_name(node, make, tmp_path, caplog):
     assert arrays is not None
     assert (metrics["fedra-kept"], metrics["fedra-rejected"]) == (7, 1)
     check_lines(tmp_path / "audit.jsonl", caplog)
+
+
+@pytest.mark.parametrize("make", STRATEGIES.values(), ids=STRATEGIES)
+def test_records_that_are_not_named_by_text(make):
+    """Their senders are too many for one layout to count, so that all of it would be handed on."""
+    names = iter([None, 3, 0.5, ("a",), b"arrays"])
+
+    def client(message: Message) -> Message:
+        reply = honest(message.metadata.dst_node_id)(message)
+        reply.content.__dict__["_data"][next(names)] = ConfigRecord()
+        return reply
+
+    grid = federation(14, **{f"node_{node}": client for node in range(1, 6)})
+    arrays, metrics = one_round(make(), grid, record(model()))
+    assert arrays is not None
+    assert metrics["fedra-rejected"] == 5
+
+    names = iter([None, 3, 0.5, ("a",), b"arrays"])
+    grid = federation(5, **{f"node_{node}": client for node in range(1, 6)})
+    arrays, metrics = one_round(make(), grid, record(model()))
+    assert arrays is None
+    assert metrics["fedra-rejected"] == 5
 
 
 class Unspeakable(Exception):

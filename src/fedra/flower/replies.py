@@ -124,6 +124,8 @@ def _configs(content: RecordDict) -> tuple[tuple[str, Kinds], ...]:
     """Return the form of the config records; a record of no known kind is refused, since no content can hold it."""
     found = []
     for name, record in content.items():
+        if not isinstance(name, str):
+            raise Unusable(f"a record is named by a {type(name).__name__}, not by text")
         if isinstance(record, ConfigRecord):
             found.append((name, config_kinds(record)))
         elif not isinstance(record, ArrayRecord | MetricRecord):
