@@ -17,7 +17,7 @@ from fedra.flower.examples import examples
 from fedra.flower.faults import Unusable, short
 from fedra.flower.layout import Layout, shared_metrics
 from fedra.flower.model import ModelForm, model_form
-from fedra.flower.privacy import refuse_still
+from fedra.flower.privacy import refuse_still, refuse_without_norm_bit
 from fedra.flower.replies import Reply, read_all
 from fedra.flower.updates import flat_vectors
 
@@ -71,6 +71,7 @@ class Rounds:
             reply.layout = Layout(values=kinds)
 
         replies = [*read_all(_replies(results), fill, self.asked, Layout()), *_failed(failures)]
+        refuse_without_norm_bit(self.inner, replies)
         refuse_still(self.inner, replies, self.form, by_position(self.before()))
         vectors = flat_vectors(replies, self.form, minus=minus, release=_keep, threads=self.defence.threads)
         return self.defence.judge(server_round, replies, vectors=vectors, known=self.known)
