@@ -27,14 +27,16 @@ class Proxy(ClientProxy):
     def reconnect(self, *args: Any) -> Any: ...
 
 
-def older_round(strategy, answers: Sequence[FitRes], sent: list[np.ndarray], server_round: int = 1):
+def older_round(
+    strategy, answers: Sequence[FitRes], sent: list[np.ndarray], server_round: int = 1, failures: Sequence[Any] = ()
+):
     """Play a round; answer i is client i's. Return the new arrays, or None, and the metrics."""
     proxies = [Proxy(str(place)) for place in range(len(answers))]
     manager = MagicMock()
     manager.num_available.return_value = len(proxies)
     manager.sample.return_value = proxies
     strategy.configure_fit(server_round, ndarrays_to_parameters(sent), manager)
-    parameters, metrics = strategy.aggregate_fit(server_round, list(zip(proxies, answers, strict=True)), [])
+    parameters, metrics = strategy.aggregate_fit(server_round, list(zip(proxies, answers, strict=True)), list(failures))
     return None if parameters is None else parameters_to_ndarrays(parameters), metrics
 
 

@@ -139,6 +139,47 @@ def test_claims_that_a_rule_weighs_by_reach_the_inner_strategy_as_they_are():
     assert all(claims[node - 1] == claim for node, claim in inner.claims.items())
 
 
+def test_a_claim_that_fedra_keeps_and_cuts_is_cut_in_the_inner_strategy():
+    """Its update speaks for far less than it claims, though not so far that it is left out."""
+    reports, inner, claims = [], Watching(), [300, *[20] * 8]
+    one_round(Guard(inner, rule="fedra", on_round=reports.append), clients(claims), record(model()))
+    weights = {client["client"]: client["weight"] for client in reports[0].clients}
+    assert 0 < weights[1] < 0.5 * 300 / sum(claims)
+    handed_on = {node: claim / sum(inner.claims.values()) for node, claim in inner.claims.items()}
+    assert handed_on == pytest.approx({node: weight for node, weight in weights.items() if weight > 0})
+
+
+def test_a_claim_that_fedra_keeps_and_cuts_is_cut_in_the_older_api():
+    reports, given_on = [], []
+
+    class Watched(LegacyFedAvg):
+        def aggregate_fit(self, server_round, results, failures):
+            given_on.extend(answer.num_examples for _, answer in results)
+            return super().aggregate_fit(server_round, results, failures)
+
+    answers = [fit_result(0, claim=300), *(fit_result(place) for place in range(1, 9))]
+    play(LegacyGuard(Watched(), rule="fedra", on_round=reports.append), answers)
+    weights = [client["weight"] for client in reports[0].clients if client["kept"]]
+    assert reports[0].clients[0]["kept"]
+    assert weights[0] < 0.5 * 300 / sum(answer.num_examples for answer in answers)
+    assert [number / sum(given_on) for number in given_on] == pytest.approx(weights)
+
+
+@pytest.mark.parametrize("claims", [[1, 1, 1, 1, 1, 1.5], [2.5] * 6, [7.25, 20, 20, 20, 20, 33.5]])
+def test_claims_that_are_no_whole_numbers_keep_their_weight_in_the_older_api(claims):
+    """Examples are whole numbers there: 1.5 must not become 2."""
+    given_on = []
+
+    class Watched(LegacyFedAvg):
+        def aggregate_fit(self, server_round, results, failures):
+            given_on.extend(answer.num_examples for _, answer in results)
+            return super().aggregate_fit(server_round, results, failures)
+
+    play(LegacyGuard(Watched(), rule=KeepAll()), [fit_result(place, claim=claim) for place, claim in enumerate(claims)])
+    assert all(type(number) is int for number in given_on)
+    assert [number / sum(given_on) for number in given_on] == pytest.approx(np.asarray(claims) / sum(claims))
+
+
 def test_strategies_that_do_not_look_at_claims_go_on_as_before():
     sent = record(model())
     arrays, _ = one_round(Guard(FedMedian(), rule="multi-krum"), clients([LARGEST, *[20] * 8]), sent)

@@ -20,6 +20,7 @@ from fedra import FedRA
 from fedra.audit import read_trail
 from fedra.flower import Guard, RobustStrategy
 from fedra.flower.model import Entry, Unusable, model_form, view_npy
+from fedra.flower.npy import read_header
 
 
 @functools.cache
@@ -95,6 +96,16 @@ HEADERS = {
     "no UTF-8 in version 3": with_header(PLAIN[:-1] + b"#\xff\n", b"\x03\x00"),
     "long integers in version 3": with_header(PLAIN.replace(b"4, 5", b"4L, 5L"), b"\x03\x00"),
 }
+
+
+@pytest.mark.parametrize("shape", ["(4294967296, 4294967296, 0)", "(9223372036854775808, 0)", "(" + "1, " * 70 + ")"])
+def test_a_shape_that_numpy_cannot_address_is_no_shape(shape):
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    data = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(4)
+    with pytest.raises(ValueError):  # noqa: PT011 (NumPy has several texts for it)
+        np.load(io.BytesIO(data))
+    with pytest.raises(Unusable, match="impossible shape"):
+        read_header(data)
 
 
 @pytest.mark.parametrize("inner", [FedAvg, FedAdam])

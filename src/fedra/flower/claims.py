@@ -17,7 +17,9 @@ LARGEST_CLAIM = 2**53
 
 # Averages, squares and sums over clients of what is below stay finite.
 LARGEST_METRIC = 1e100
-_LONGEST_LIST = 100_000
+# Reading a number costs far more than sending it: a reply's metrics are counted before any is read.
+_MOST_METRICS = 10_000
+_MOST_NUMBERS = 100_000
 
 
 def read_claim(claim: Any, weight_key: str) -> float:
@@ -46,6 +48,7 @@ def read_metrics(
 
     What is returned is made here, so that whoever computes with it meets no type that a client chose.
     """
+    _check_count(metrics)
     values: dict[str, Any] = {}
     kinds: list[tuple[str, str]] = []
     for key, value in metrics.items():
@@ -54,8 +57,6 @@ def read_metrics(
         if key == leave_out:
             continue
         if isinstance(value, list):
-            if len(value) > _LONGEST_LIST:
-                raise Unusable(f"metric {short(key)} holds {len(value)} numbers, more than {_LONGEST_LIST}")
             values[key], kind = [read_number(key, number) for number in value], f"a list of {len(value)}"
         elif words and isinstance(value, bool | str | bytes):
             values[key], kind = value, type(value).__name__
@@ -63,6 +64,18 @@ def read_metrics(
             values[key], kind = read_number(key, value), "one number"
         kinds.append((key, kind))
     return values, kinds_of(kinds)
+
+
+def _check_count(metrics: Mapping[str, Any]) -> None:
+    if len(metrics) > _MOST_METRICS:
+        raise Unusable(f"{len(metrics)} metrics, more than {_MOST_METRICS}")
+    lengths = {key: len(value) for key, value in metrics.items() if isinstance(value, list)}
+    longest = max(lengths, key=lengths.__getitem__, default="")
+    if sum(lengths.values()) > _MOST_NUMBERS:
+        raise Unusable(
+            f"its metrics hold {sum(lengths.values())} numbers in lists, more than {_MOST_NUMBERS}: "
+            f"{short(longest)} alone {lengths[longest]}"
+        )
 
 
 def read_number(key: str, value: Any) -> int | float:

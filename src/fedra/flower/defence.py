@@ -7,31 +7,23 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fedra.alarms import Streaks, WarningLimits, round_warnings
+from fedra.alarms import Streaks, WarningLimits, round_warnings, shown
 from fedra.audit import LEFT_OUT, AuditLog, RoundReport
 from fedra.cohort import Verdict
 from fedra.flower.disk import DiskPolicy, OnDiskError
 from fedra.flower.examples import weigh
-from fedra.flower.memory import give_back
-from fedra.flower.model import ModelForm
 from fedra.flower.replies import Reply
-from fedra.kernels.threads import thread_count
 from fedra.rules import Rule, make_rule
 from fedra.rules.mcne import malicious_total
 from fedra.screening import screen
 
 LOGGER = logging.getLogger("flwr")
-
-# So many bytes are one request to the system (C libraries serve smaller ones from memory that freed replies scatter),
-# in large pages, and small beside the replies where memory matters.
-_BLOCK_BYTES = 36 * 1024 * 1024
 
 AuditTarget = str | os.PathLike[str] | AuditLog | None
 
@@ -174,7 +166,7 @@ class Defence:
             LOGGER.warning("fedra: round %d: %s", report.round, warning)
         for client in report.clients:
             if not client["kept"] and client["reason"]:
-                LOGGER.info("fedra: node %s rejected: %s", client["client"], client["reason"])
+                LOGGER.info("fedra: node %s rejected: %s", shown(client["client"]), client["reason"])
         if (audit := self.audit) is not None:
             self.disk.attempt("the audit trail", lambda: audit.write(report))
         if self.on_round is not None:
@@ -192,7 +184,9 @@ class Defence:
             implied=verdict.implied_quantities,
             limits=self.limits,
         )
-        again = self._streaks.update((reply.client for reply in replies), (reply.client for reply in kept))
+        # Of those who were not asked there is no end: nothing about them is remembered.
+        asked = (reply.client for reply in replies if reply.asked)
+        again = self._streaks.update(asked, (reply.client for reply in kept))
         return (*passed, *again)
 
     def _rule_for(self, known: int) -> Rule:
@@ -212,7 +206,7 @@ class Defence:
             # A skipped round says nothing about anybody.
             self._shares = {}
             return
-        self._shares = {reply.client: 0.0 for reply in replies}
+        self._shares = {reply.client: 0.0 for reply in replies if reply.asked}
         self._shares.update((reply.client, weight) for reply, weight in zip(kept, weights, strict=True))
 
     def _report(
@@ -247,42 +241,11 @@ def failed(report: RoundReport, note: str) -> RoundReport:
     return dataclasses.replace(report, note=note, clients=clients)
 
 
-def flat_vectors(
-    replies: list[Reply],
-    model: ModelForm,
-    *,
-    minus: npt.NDArray[Any] | None,
-    release: Callable[[Reply], None],
-    threads: int | None,
-) -> list[npt.NDArray[Any]]:
-    """Return one vector for each usable reply; each reply's own memory is released once it has been read.
-
-    Replies are read and released block by block, and what they leave is handed back to the system, so that the extra
-    memory is that of one block, not of all replies.
-    """
-    usable = [reply for reply in replies if not reply.fault]
-    row_bytes = max(1, model.dimension * model.dtype.itemsize)
-    size = max(1, _BLOCK_BYTES // row_bytes)
-    vectors: list[npt.NDArray[Any]] = []
-    with ThreadPoolExecutor(thread_count(threads)) as pool:
-        for first in range(0, len(usable), size):
-            batch = usable[first : first + size]
-            block = np.empty((len(batch), model.dimension), dtype=model.dtype)
-            list(pool.map(model.flatten, [reply.views for reply in batch], block, [minus] * len(batch)))
-            vectors += list(block)
-            for reply in batch:
-                release(reply)
-                reply.views = []
-            if block.nbytes >= _BLOCK_BYTES // 2:
-                give_back()
-    return vectors
-
-
 def _weights(verdict: Verdict) -> list[float]:
     """Return the kept clients' weights; equal ones for rules that have none, such as the median."""
     count = int(verdict.kept.sum())
     if verdict.weights is None:
-        return [1.0 / count] * count
+        return [1.0 / max(1, count)] * count
     return [float(weight) for weight in verdict.weights[verdict.kept]]
 
 

@@ -16,5 +16,10 @@ def short(text: object, limit: int = 60) -> str:
             shown = str(text)
         except Exception:  # an error may be unable even to say what it is
             shown = type(text).__name__
-    shown = shown if len(shown) <= limit else shown[: limit - 3] + "..."
-    return "".join(character if character.isprintable() else "?" for character in shown)
+    return printable(shown, limit)
+
+
+def printable(text: str, limit: int) -> str:
+    """Return a text without control characters, cut where it is longer."""
+    text = text if len(text) <= limit else text[: limit - 3] + "..."
+    return "".join(character if character.isprintable() else "?" for character in text)

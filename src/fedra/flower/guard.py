@@ -16,7 +16,7 @@ from fedra.alarms import WarningLimits
 from fedra.audit import RoundReport
 from fedra.flower.canonical import pinned
 from fedra.flower.consult import consult
-from fedra.flower.defence import LOGGER, AuditTarget, Defence, Outcome, failed, flat_vectors
+from fedra.flower.defence import LOGGER, AuditTarget, Defence, Outcome, failed
 from fedra.flower.demands import refuse_unfit_losses
 from fedra.flower.disk import OnDiskError
 from fedra.flower.inner import inner_memory, inner_setting, layers, recall_inner
@@ -25,11 +25,11 @@ from fedra.flower.loans import Loan
 from fedra.flower.metrics import add_round, claimed_metrics, weighted_contents
 from fedra.flower.model import ModelForm, model_form
 from fedra.flower.plain_memory import PlainMemory
-from fedra.flower.privacy import is_private, needs_equal_weights, no_model_note, refuse_still
+from fedra.flower.privacy import is_private, needs_equal_weights, no_model_note, refuse_still, refuse_without_norm_bit
 from fedra.flower.replies import Reply, read_messages, sent_array_key
 from fedra.flower.resume import Resumable
 from fedra.flower.state import ServerState
-from fedra.flower.updates import flat_model, less_model
+from fedra.flower.updates import flat_model, flat_vectors, less_model
 from fedra.rules import RULES, Rule
 
 
@@ -126,6 +126,7 @@ class Guard(Resumable):
             array_key=self._array_key,
         )
         refuse_unfit_losses(read, self.inner)
+        refuse_without_norm_bit(self.inner, read)
         sent = {name: array.data for name, array in self._sent.items()}
         refuse_still(self.inner, read, self._form, sent)
         loans: dict[int, Loan] = {}

@@ -10,6 +10,8 @@ import numpy.typing as npt
 from flwr.server.strategy import Strategy as LegacyStrategy
 from flwr.serverapp.strategy import Strategy
 
+from fedra.flower.faults import short
+
 _SEPARATOR = "\x1f"
 
 
@@ -48,7 +50,15 @@ def recall_inner(inner: Strategy, memory: Mapping[str, npt.NDArray[Any]]) -> Non
         else:
             fresh.setdefault(place, {})[_SEPARATOR.join(key[1:])] = array
     for (level, attribute), value in fresh.items():
+        check_settable(strategies[level], attribute)
         setattr(strategies[level], attribute, value)
+
+
+def check_settable(strategy: Any, attribute: str) -> None:
+    """Refuse names under which a strategy keeps no values: a saved state must not replace what it does."""
+    of_class = getattr(type(strategy), attribute, None)
+    if attribute.startswith("__") or callable(of_class) or isinstance(of_class, property):
+        raise ValueError(f"{short(attribute)} is nothing that {type(strategy).__name__} remembers")
 
 
 def layers(strategy: Any) -> Iterator[Any]:

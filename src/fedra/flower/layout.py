@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fedra.flower.faults import short
+from fedra.flower.faults import Unusable, short
 
 if TYPE_CHECKING:
     from fedra.flower.replies import Reply
 
 Kinds = tuple[tuple[str, str], ...]
+
+_MOST_SETTINGS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +37,8 @@ def kinds_of(pairs: Iterable[tuple[str, str]]) -> Kinds:
 
 def config_kinds(config: Mapping[str, Any]) -> Kinds:
     """Return what a config record holds, by type."""
+    if len(config) > _MOST_SETTINGS:
+        raise Unusable(f"a config record holds {len(config)} values, more than {_MOST_SETTINGS}")
     return kinds_of((key, type(value).__name__) for key, value in config.items())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from flwr.app import MetricRecord, RecordDict
@@ -22,7 +23,10 @@ def weighted_contents(kept: Sequence[Reply], weights: Sequence[float], weight_ke
 
     Weights are in units of examples (they add up to what the kept clients claim in all), for functions that print them.
     """
-    unit = sum(reply.claim for reply in kept) / sum(weights)
+    total = sum(weights)
+    if not 0 < total < math.inf:  # a rule that somebody wrote
+        weights, total = [1.0] * len(kept), float(len(kept))
+    unit = sum(reply.claim for reply in kept) / total
     records = _records(kept, [weight * unit for weight in weights], weight_key)
     return [RecordDict({reply.handed_as[1]: record}) for reply, record in zip(kept, records, strict=True)]
 

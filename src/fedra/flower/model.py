@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,10 +58,14 @@ class ModelForm:
         wide = any(entry.trained and entry.dtypes[0].itemsize > 4 for entry in self.entries)
         return np.dtype(np.float64 if wide else np.float32)
 
-    def read(self, arrays: Mapping[str, bytes]) -> list[npt.NDArray[Any]]:
-        """Return the trained entries of a reply as flat arrays that share its memory; `Unusable` where it differs."""
+    def check_names(self, arrays: Mapping[str, Any]) -> None:
+        """Refuse a reply with other arrays than the model's, before anything in it is read."""
         if len(arrays) != len(self.entries) or any(entry.name not in arrays for entry in self.entries):
             raise Unusable(_names_fault(arrays, self.entries))
+
+    def read(self, arrays: Mapping[str, bytes]) -> list[npt.NDArray[Any]]:
+        """Return the trained entries of a reply as flat arrays that share its memory; `Unusable` where it differs."""
+        self.check_names(arrays)
         views = []
         for entry in self.entries:
             view = view_npy(arrays[entry.name], entry)
@@ -170,7 +175,7 @@ def _num_bytes(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
 def _names_fault(arrays: Mapping[str, Any], entries: Sequence[Entry]) -> str:
     expected = {entry.name for entry in entries}
     missing = [name for name in expected if name not in arrays]
-    extra = [name for name in arrays if name not in expected]
+    extra = itertools.islice((name for name in arrays if name not in expected), 2)
     parts = [f"lacks array {short(name)}" for name in sorted(missing)[:2]]
-    parts += [f"has an unknown array {short(name)}" for name in extra[:2]]
+    parts += [f"has an unknown array {short(name)}" for name in extra]
     return f"{len(arrays)} arrays instead of {len(entries)}: " + ", ".join(parts)

@@ -7,7 +7,9 @@ use, so that what a client sends is never parsed as Python, and what passes mean
 from __future__ import annotations
 
 import io
+import math
 import re
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,12 +17,12 @@ from numpy.lib import format as npy
 
 from fedra.flower.faults import Unusable, short
 
-# As in NumPy, which refuses longer ones.
+# As in NumPy, which refuses longer ones, and more dimensions.
 _LONGEST_HEADER = 10_000
+_MOST_DIMENSIONS = 64
 # How many bytes say the header's length, by version.
 _LENGTH_BYTES = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
 
-_BRACES = re.compile(r"\{ *(.*?) *\} *\n?")
 _ITEM = re.compile(
     r"""(['"])(?P<key>descr|fortran_order|shape)\1\ *:\ *
     ((['"])(?P<text>[^'"\\]*)\4|(?P<truth>True|False)|\((?P<lengths>[-0-9,\ ]*)\))\ *(?P<comma>,?)\ *""",
@@ -52,7 +54,11 @@ def read_header(data: bytes) -> Header:
     if length > _LONGEST_HEADER or len(data) < stop:
         raise Unusable(f"cannot be read: a header of {length} bytes in {len(data)} bytes")
     items = _items(data[start:stop])
-    return Header(_shape(items["shape"]), items["fortran_order"] == "True", _dtype(items["descr"]), stop)
+    shape, dtype = _shape(items["shape"]), _dtype(items["descr"])
+    # NumPy refuses what it could not address, also where another length is zero.
+    if len(shape) > _MOST_DIMENSIONS or dtype.itemsize * math.prod(max(1, length) for length in shape) > sys.maxsize:
+        raise Unusable(f"has the impossible shape {short(shape)}")
+    return Header(shape, items["fortran_order"] == "True", dtype, stop)
 
 
 def make_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
@@ -68,10 +74,11 @@ def _items(header: bytes) -> dict[str, str]:
         text = header.decode("ascii")
     except UnicodeDecodeError as error:
         raise Unusable(f"cannot be read: {short(error)}") from error
-    braces = _BRACES.fullmatch(text)
-    if braces is None:
+    # Not by a pattern: one that allows for spaces in several places takes minutes to refuse a header full of them.
+    body = text.removesuffix("\n").rstrip(" ")
+    if not (body.startswith("{") and body.endswith("}")):
         raise Unusable(f"cannot be read: its header is {short(text)}")
-    inside, place, more = braces[1], 0, True
+    inside, place, more = body[1:-1].strip(" "), 0, True
     found: dict[str, str] = {}
     while place < len(inside):
         item = _ITEM.match(inside, place)

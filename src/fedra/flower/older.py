@@ -12,13 +12,14 @@ from flwr.server.client_proxy import ClientProxy
 
 from fedra.flower.canonical import canonical_tensors
 from fedra.flower.claims import read_claim, read_metrics, read_number
-from fedra.flower.defence import Defence, Outcome, failed, flat_vectors
+from fedra.flower.defence import Defence, Outcome, failed
 from fedra.flower.examples import examples
 from fedra.flower.faults import Unusable, short
 from fedra.flower.layout import Layout, shared_metrics
 from fedra.flower.model import ModelForm, model_form
-from fedra.flower.privacy import refuse_still
+from fedra.flower.privacy import refuse_still, refuse_without_norm_bit
 from fedra.flower.replies import Reply, read_all
+from fedra.flower.updates import flat_vectors
 
 FitResults = list[tuple[ClientProxy, FitRes]]
 EvaluateResults = list[tuple[ClientProxy, EvaluateRes]]
@@ -62,12 +63,15 @@ class Rounds:
         def fill(reply: Reply) -> None:
             answer = reply.message[1]
             _check_status(answer)
+            if (count := len(answer.parameters.tensors)) != len(self.form.entries):
+                raise Unusable(f"{count} arrays instead of {len(self.form.entries)}")
             reply.views = self.form.read(by_position(answer.parameters))
             reply.claim = read_claim(answer.num_examples, "num_examples")
             reply.metrics, kinds = read_metrics(answer.metrics, words=True)
             reply.layout = Layout(values=kinds)
 
         replies = [*read_all(_replies(results), fill, self.asked, Layout()), *_failed(failures)]
+        refuse_without_norm_bit(self.inner, replies)
         refuse_still(self.inner, replies, self.form, by_position(self.before()))
         vectors = flat_vectors(replies, self.form, minus=minus, release=_keep, threads=self.defence.threads)
         return self.defence.judge(server_round, replies, vectors=vectors, known=self.known)
@@ -76,7 +80,8 @@ class Rounds:
         """Return the kept results in the server's own form, each with the number of examples that gives its weight."""
         sent, tensor_type = by_position(self.before()), self.before().tensor_type
         keys = shared_metrics(outcome.kept)
-        numbers = outcome.claims or [round(reply.claim) for reply in outcome.kept]
+        # The older API counts examples in whole numbers, so a claim of 1.5 cannot be handed on as it is.
+        numbers = outcome.claims or examples([reply.claim for reply in outcome.kept], outcome.weights)
         passed = []
         for reply, number in zip(outcome.kept, numbers, strict=True):
             proxy, answer = reply.message
@@ -143,8 +148,8 @@ def _failed(failures: Sequence[Any]) -> list[Reply]:
     replies = []
     for failure in failures:
         if isinstance(failure, BaseException):
-            fault = f"failed: {type(failure).__name__}: {short(str(failure))}"
-            replies.append(Reply(client="unknown", message=failure, fault=fault))
+            fault = f"failed: {type(failure).__name__}: {short(failure)}"
+            replies.append(Reply(client="unknown", message=failure, fault=fault, asked=False))
         else:
             replies.append(Reply(client=failure[0].cid, message=failure[1], fault="failed"))
     return replies

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from fedra.flower.inner import layers
+from fedra.flower.faults import short
+from fedra.flower.inner import check_settable, layers
 from fedra.flower.privacy import accountants
 
 _SEPARATOR = "\x1f"
@@ -57,16 +58,17 @@ class PlainMemory:
         if saved.keys() != present.keys():
             odd = _name(tuple(sorted(saved.keys() ^ present.keys())[0].split(_SEPARATOR)))
             held = "does not hold" if present.keys() - saved.keys() else "holds"
-            raise ValueError(
-                f"the state {held} the privacy spent by {odd}, unlike this strategy; use the settings that it was "
-                "saved with, or move the state away to start anew"
-            )
+            raise ValueError(f"the state {held} the privacy spent by {odd}, unlike this strategy")
         for place, accountant in present.items():
             accountant.load_state_dict(saved[place])
         strategies = list(layers(self._inner))
         for place, value in values.get("moved", {}).items():
             depth, attribute = place.split(_SEPARATOR)
-            setattr(strategies[int(depth)], attribute, value)
+            strategy = strategies[int(depth)]
+            check_settable(strategy, attribute)
+            if not _replaces(value, getattr(strategy, attribute, None)):
+                raise ValueError(f"{short(attribute)} cannot be {short(value)}")
+            setattr(strategy, attribute, value)
             self._moved.add(place)
 
     def _numbers(self) -> dict[str, Any]:
@@ -76,6 +78,13 @@ class PlainMemory:
             for attribute, value in vars(strategy).items()
             if isinstance(value, _PLAIN) and not isinstance(value, Enum)
         }
+
+
+def _replaces(value: Any, present: Any) -> bool:
+    """Tell whether a saved value is one that can have come of the present one: a number of a number, text of text."""
+    if not isinstance(value, _PLAIN):
+        return False
+    return value is None or present is None or isinstance(value, str) == isinstance(present, str)
 
 
 def _name(place: tuple[str, ...]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,9 @@ import numpy as np
 from fedra.flower.inner import layers
 from fedra.flower.model import ModelForm
 from fedra.flower.replies import Reply
+
+# The metric in which a client says whether it clipped.
+KEY_NORM_BIT = "norm_bit"
 
 _PRIVATE = (
     current.DifferentialPrivacyServerSideFixedClipping,
@@ -24,6 +28,11 @@ _CLIPPING = (
     current.DifferentialPrivacyServerSideAdaptiveClipping,
     legacy.DifferentialPrivacyServerSideFixedClipping,
     legacy.DifferentialPrivacyServerSideAdaptiveClipping,
+)
+
+_LEARNING = (
+    current.DifferentialPrivacyClientSideAdaptiveClipping,
+    legacy.DifferentialPrivacyClientSideAdaptiveClipping,
 )
 
 
@@ -53,6 +62,20 @@ def no_model_note(inner: Any, kept: int) -> str:
     if needs_equal_weights(inner):
         note += "; with a privacy accountant it wants one from every sampled client, so a round that drops any is lost"
     return note
+
+
+def refuse_without_norm_bit(inner: Any, replies: Sequence[Reply]) -> None:
+    """Drop replies that do not say, as most do, whether they were clipped, where the wrapper learns its norm from that.
+
+    It raises for all replies where one lacks it.
+    """
+    if not any(isinstance(strategy, _LEARNING) for strategy in layers(inner)):
+        return
+    said = {id(reply): dict(reply.layout.values).get(KEY_NORM_BIT) for reply in replies if not reply.fault}
+    counts = Counter(kind for kind in said.values() if kind is not None)
+    for reply in replies:
+        if counts and not reply.fault and said[id(reply)] != counts.most_common(1)[0][0]:
+            reply.fault = f"lacks metric {KEY_NORM_BIT!r} as most clients sent it, which the inner strategy clips by"
 
 
 def refuse_still(inner: Any, replies: Sequence[Reply], form: ModelForm, sent: Mapping[str, bytes]) -> None:

@@ -15,18 +15,22 @@ from fedra.flower.faults import Unusable, short
 from fedra.flower.layout import Kinds, Layout, config_kinds, settle_layout
 from fedra.flower.model import ModelForm
 
+# Flower's own strategies use two.
+_MOST_RECORDS = 100
+
 
 @dataclass(eq=False, kw_only=True)
 class Reply:
     """One client's reply: what it claims and sent, or in `fault` why it cannot be used.
 
-    `metrics` are all but the claim. `layout` is how it came; `handed_as` are the names under which its array record
-    and metric record are handed on.
+    `asked`: whether the server asked its sender. `metrics` are all but the claim. `layout` is how it came; `handed_as`
+    are the names under which its array record and metric record are handed on.
     """
 
     client: Any
     message: Any
     fault: str = ""
+    asked: bool = True
     claim: float = math.nan
     metrics: dict[str, Any] = field(default_factory=dict)
     views: list[npt.NDArray[Any]] = field(default_factory=list)
@@ -51,9 +55,12 @@ def read_messages(
         message = reply.message
         if message.has_error():
             raise Unusable(f"replied with error {short(message.error.code)}: {short(message.error.reason)}")
+        if len(message.content) > _MOST_RECORDS:
+            raise Unusable(f"{len(message.content)} records, more than {_MOST_RECORDS}")
         arrays_name = ""
         if model is not None:
             arrays_name, arrays = _only_record(message.content, ArrayRecord, "array record")
+            model.check_names(arrays)
             reply.views = model.read(_contents(arrays))
         metrics_name, metrics = _only_record(message.content, MetricRecord, "metric record")
         if weight_key not in metrics:
@@ -76,6 +83,7 @@ def read_all(
     for reply in replies:
         try:
             if asked is not None and reply.client not in asked:
+                reply.asked = False
                 raise Unusable(f"{short(reply.client)} was not asked in this round")
             if reply.client in seen:
                 raise Unusable("another reply of the same client came first")
@@ -101,7 +109,7 @@ def sent_array_key(messages: Iterable[Message]) -> str:
 def _node(message: Message) -> int | str:
     """Return who replied; what is no number is no node, and must not reach what looks nodes up or writes them down."""
     node: Any = message.metadata.src_node_id
-    return node if isinstance(node, int) else short(node)
+    return node if type(node) is int and abs(node) < 2**64 else short(node)
 
 
 def _only_record(content: RecordDict, kind: type, what: str) -> tuple[str, Any]:
@@ -116,6 +124,8 @@ def _configs(content: RecordDict) -> tuple[tuple[str, Kinds], ...]:
     """Return the form of the config records; a record of no known kind is refused, since no content can hold it."""
     found = []
     for name, record in content.items():
+        if not isinstance(name, str):
+            raise Unusable(f"a record is named by a {type(name).__name__}, not by text")
         if isinstance(record, ConfigRecord):
             found.append((name, config_kinds(record)))
         elif not isinstance(record, ArrayRecord | MetricRecord):

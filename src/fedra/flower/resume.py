@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 
 from fedra.flower.defence import LOGGER
+from fedra.flower.faults import short
 from fedra.flower.state import ServerState, check_writable, load_state, save_state
 
 EvaluateFn = Callable[[int, ArrayRecord], MetricRecord | None]
@@ -55,6 +57,15 @@ class Resumable(Strategy):
         state = ServerState(round=server_round, writer=self._writer(), arrays=model, memory=memory, numbers=numbers)
         save_state(self._state_path, state)
 
+    def _take_back(self, state: ServerState) -> None:
+        try:
+            self._recall(state)
+        except Exception as error:  # the file may hold anything under any name
+            raise ValueError(
+                f"{self._state_path} holds what this strategy cannot take back ({short(error, 200)}); use the settings "
+                "that it was saved with, or move it away to start anew"
+            ) from error
+
     def start(
         self,
         grid: Grid,
@@ -71,7 +82,7 @@ class Resumable(Strategy):
         state = None if self._state_path is None else load_state(self._state_path, self._writer())
         if state is not None:
             initial_arrays = _resumed_arrays(state, initial_arrays, self._state_path)
-            self._recall(state)
+            self._take_back(state)
             self._done = state.round
             LOGGER.info("fedra: resuming after round %d from %s", state.round, self._state_path)
         if self._state_path is not None:
@@ -100,8 +111,16 @@ class Resumable(Strategy):
 
 
 def _resumed_arrays(state: ServerState, initial: ArrayRecord, path: Path | None) -> ArrayRecord:
-    saved = {name: array.shape for name, array in state.arrays.items()}
-    expected = {name: tuple(array.shape) for name, array in initial.items()}
-    if saved != expected:
+    first = {name: array.numpy() for name, array in initial.items()}
+    alike = state.arrays.keys() == first.keys() and all(
+        array.shape == first[name].shape and _follows(array.dtype, first[name].dtype)
+        for name, array in state.arrays.items()
+    )
+    if not alike:
         raise ValueError(f"{path} holds another model than the one to start from; move it away to start anew")
     return ArrayRecord({name: Array(array) for name, array in state.arrays.items()})
+
+
+def _follows(saved: np.dtype[Any], first: np.dtype[Any]) -> bool:
+    """Tell whether rounds can make one type of the other: strategies return wider floats, and floats for integers."""
+    return saved == first or saved.kind == "f"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from fedra.flower.faults import printable, short
 
 _VERSION = 1
 
@@ -71,20 +74,55 @@ def load_state(path: Path, writer: str) -> ServerState | None:
     if not path.exists():
         return None
     try:
+        _check_stored(path)
         with np.load(path, allow_pickle=False) as contents:
             about = json.loads(contents["about"].tobytes())
-            arrays = {name: contents[f"array-{i}"] for i, name in enumerate(about["arrays"])}
-            memory = {name: contents[f"memory-{i}"] for i, name in enumerate(about["memory"])}
-            version, state_round, wrote = about["version"], int(about["round"]), str(about["writer"])
+            version, wrote = about["version"], str(about["writer"])
+            state = ServerState(
+                round=about["round"],
+                writer=wrote,
+                arrays={str(name): contents[f"array-{i}"] for i, name in enumerate(about["arrays"])},
+                memory={str(name): contents[f"memory-{i}"] for i, name in enumerate(about["memory"])},
+                numbers=about["numbers"],
+            )
     except Exception as error:
-        raise ValueError(f"{path} is not a state that fedra saved ({error}); move it away to start anew") from error
+        raise ValueError(
+            f"{path} is not a state that fedra saved ({short(error, 120)}); move it away to start anew"
+        ) from error
     if version != _VERSION:
-        raise ValueError(f"{path} has version {version}, this fedra reads {_VERSION}; move it away to start anew")
+        raise ValueError(
+            f"{path} has version {short(version)}, this fedra reads {_VERSION}; move it away to start anew"
+        )
     if wrote != writer:
         raise ValueError(
-            f"{path} was saved by {wrote}, this is {writer}; use the same settings, or move it away to start anew"
+            f"{path} was saved by {printable(wrote, 300)}, this is {writer}; use the same settings, or move it away to "
+            "start anew"
         )
-    return ServerState(round=state_round, writer=wrote, arrays=arrays, memory=memory, numbers=about["numbers"])
+    if fault := _fault(state):
+        raise ValueError(f"{path} is not a state that fedra saved ({fault}); move it away to start anew")
+    return state
+
+
+def _check_stored(path: Path) -> None:
+    """Refuse a file whose contents are larger than itself: fedra does not compress, and a small file may expand to all
+    of the memory.
+    """
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+    size = sum(member.file_size for member in members)
+    if any(member.compress_type != zipfile.ZIP_STORED for member in members) or size > path.stat().st_size:
+        raise ValueError(f"{size} bytes in a file of {path.stat().st_size}")
+
+
+def _fault(state: ServerState) -> str:
+    if type(state.round) is not int or state.round < 0:
+        return f"its round is {short(state.round)}"
+    if not isinstance(state.numbers, dict):
+        return "its values have no names"
+    for name, array in state.arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            return f"array {short(name)} of its model is not finite"
+    return ""
 
 
 def _fresh(path: Path) -> Path:

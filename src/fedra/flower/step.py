@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from fedra.audit import RoundReport
 from fedra.flower.defence import Outcome
+from fedra.flower.faults import short
 from fedra.flower.model import ModelForm
 from fedra.optimizers import OptimizerState, ServerOptimizer, make_optimizer
 
@@ -19,6 +20,18 @@ class ServerStep:
     def __init__(self, optimizer: ServerOptimizer | str) -> None:
         self.optimizer = make_optimizer(optimizer) if isinstance(optimizer, str) else optimizer
         self.state: OptimizerState | None = None
+
+    def recall(self, state: OptimizerState, size: int) -> None:
+        """Go on from a saved state of a model of so many values; ValueError where it is none."""
+        if type(state.step) is not int or state.step < 0:
+            raise ValueError(f"step {short(state.step)} of the server optimizer")
+        shapes = {name: moment.shape for name, moment in state.moments.items()}
+        for name, moment in self.optimizer.init(size).moments.items():
+            if shapes.get(name) != moment.shape:
+                raise ValueError(f"the server optimizer's {short(name)} moment is not of this model")
+        if not all(moment.dtype.kind == "f" and np.isfinite(moment).all() for moment in state.moments.values()):
+            raise ValueError("the server optimizer's moments are not finite numbers")
+        self.state = state
 
     def take(
         self, weights: npt.NDArray[Any], form: ModelForm, outcome: Outcome, *, of_updates: bool

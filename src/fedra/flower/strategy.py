@@ -14,7 +14,7 @@ from flwr.serverapp.strategy import FedAvg
 from fedra.alarms import WarningLimits
 from fedra.audit import RoundReport
 from fedra.flower.consult import call_metrics
-from fedra.flower.defence import LOGGER, AuditTarget, Defence, failed, flat_vectors
+from fedra.flower.defence import LOGGER, AuditTarget, Defence, failed
 from fedra.flower.disk import OnDiskError
 from fedra.flower.metrics import add_round, weighted_contents
 from fedra.flower.model import ModelForm, model_form
@@ -22,7 +22,7 @@ from fedra.flower.replies import Reply, read_messages, sent_array_key
 from fedra.flower.resume import Resumable
 from fedra.flower.state import ServerState
 from fedra.flower.step import ServerStep
-from fedra.flower.updates import flat_model
+from fedra.flower.updates import flat_model, flat_vectors
 from fedra.optimizers import OptimizerState, ServerOptimizer
 from fedra.rules import Rule
 
@@ -161,7 +161,8 @@ class RobustStrategy(Resumable, FedAvg):
 
     def _recall(self, state: ServerState) -> None:
         if "step" in state.numbers:
-            self._step.state = OptimizerState(step=int(state.numbers["step"]), moments=state.memory)
+            size = sum(array.size for array in state.arrays.values() if array.dtype.kind == "f")
+            self._step.recall(OptimizerState(step=state.numbers["step"], moments=state.memory), size)
 
 
 def _drop_arrays(reply: Reply) -> None:

@@ -1,14 +1,22 @@
-"""From replies to updates: what was sent out, as a flat vector, and replies less that."""
+"""From replies to updates: replies as flat vectors, what was sent out as one, and replies less that."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fedra.flower.memory import give_back
 from fedra.flower.model import ModelForm
+from fedra.flower.replies import Reply
+from fedra.kernels.threads import thread_count
+
+# So many bytes are one request to the system (C libraries serve smaller ones from memory that freed replies scatter),
+# in large pages, and small beside the replies where memory matters.
+_BLOCK_BYTES = 36 * 1024 * 1024
 
 
 def flat_model(form: ModelForm, arrays: Mapping[str, bytes]) -> npt.NDArray[Any]:
@@ -23,3 +31,34 @@ def less_model(vectors: Sequence[npt.NDArray[Any]], model: npt.NDArray[Any]) -> 
     # What overflows is found by screening.
     with np.errstate(all="ignore"):
         return [vector - model for vector in vectors]
+
+
+def flat_vectors(
+    replies: list[Reply],
+    model: ModelForm,
+    *,
+    minus: npt.NDArray[Any] | None,
+    release: Callable[[Reply], None],
+    threads: int | None,
+) -> list[npt.NDArray[Any]]:
+    """Return one vector for each usable reply; each reply's own memory is released once it has been read.
+
+    Replies are read and released block by block, and what they leave is handed back to the system, so that the extra
+    memory is that of one block, not of all replies.
+    """
+    usable = [reply for reply in replies if not reply.fault]
+    row_bytes = max(1, model.dimension * model.dtype.itemsize)
+    size = max(1, _BLOCK_BYTES // row_bytes)
+    vectors: list[npt.NDArray[Any]] = []
+    with ThreadPoolExecutor(thread_count(threads)) as pool:
+        for first in range(0, len(usable), size):
+            batch = usable[first : first + size]
+            block = np.empty((len(batch), model.dimension), dtype=model.dtype)
+            list(pool.map(model.flatten, [reply.views for reply in batch], block, [minus] * len(batch)))
+            vectors += list(block)
+            for reply in batch:
+                release(reply)
+                reply.views = []
+            if block.nbytes >= _BLOCK_BYTES // 2:
+                give_back()
+    return vectors

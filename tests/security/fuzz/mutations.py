@@ -8,11 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, MetricRecord
 from flwr.common import Code, EvaluateRes, FitRes, Parameters, Status
-from tests.security.fuzz import values
-
-Draft = dict[str, Any]
+from tests.security.fuzz import envelope, values
+from tests.security.fuzz.envelope import Draft
 
 
 def spoilt_message(message: Message, arrays: ArrayRecord | None, metrics: dict, rng: random.Random) -> list[Message]:
@@ -25,19 +24,12 @@ def spoilt_message(message: Message, arrays: ArrayRecord | None, metrics: dict, 
         "copies": 1,
         "error": None,
         "node": None,
+        "metadata": {},
+        "content": ...,
     }
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         rng.choice(_EITHER if arrays is None else _EITHER + _ARRAYS)(draft, rng)
-    if draft["error"] is not None:
-        replies = [Message(draft["error"], reply_to=message)]
-    else:
-        content = RecordDict()
-        content.__dict__["_data"].update(draft["records"])
-        replies = [Message(content, reply_to=message) for _ in range(draft["copies"])]
-    if draft["node"] is not None:
-        for reply in replies:
-            reply.metadata.__dict__["_src_node_id"] = draft["node"]
-    return replies
+    return envelope.build(message, draft)
 
 
 def _metrics_of(draft: Draft) -> dict[Any, Any]:
@@ -101,7 +93,9 @@ def _copies(draft: Draft, rng: random.Random) -> None:
 
 
 def _node(draft: Draft, rng: random.Random) -> None:
-    draft["node"] = rng.choice([0, -1, 5000, 2**64, 2**70, None, "1", "\x1b[2J", 1.5, float("nan"), [1], {}, b"1"])
+    draft["node"] = rng.choice(
+        [0, -1, 5000, 2**64, 2**70, 10**5000, True, None, "1", "\x1b[2J", 1.5, float("nan"), [1], {}, b"1"]
+    )
 
 
 def _any_array(draft: Draft, rng: random.Random) -> None:
@@ -176,7 +170,8 @@ def _drop(held: dict[Any, Any], rng: random.Random) -> None:
 
 _EITHER = (
     _put_metric, _put_metric, _claim, _claim, _drop_metric, _odd_key, _rename_record, _drop_record, _more_records,
-    _turn_records, _error, _copies, _node,
+    _turn_records, _error, _copies, _node, envelope.metadata, envelope.metadata, envelope.no_content,
+    envelope.odd_record_name, envelope.config, envelope.excess,
 )  # fmt: skip
 _ARRAYS = (
     *(_alter_array(_other_bytes),) * 6, *(_alter_array(_respelled),) * 5, *(_alter_array(_other_field),) * 2,

@@ -9,9 +9,9 @@ import numpy as np
 from tests.security.headers import flipped, mutated
 
 NUMBERS = (
-    0, 1, -1, 2, 20, 2**31, 2**53, 2**53 + 1, 2**63, -(2**63), 2**64, 10**400, -(10**400), 0.0, -0.0, 0.5, 1e-45,
-    5e-324, 1e9, 3e38, 1e100, 1.7e308, -1.7e308, float("nan"), float("inf"), float("-inf"), True, False,
-    None, "", "20", b"20",
+    0, 1, -1, 2, 20, 2**31, 2**53, 2**53 + 1, 2**63, -(2**63), 2**64, 10**99, -(10**99), 10**400, -(10**400),
+    0.0, -0.0, 0.5, 1e-45, 5e-324, 1e9, 3e38, 1e100, 1.7e308, -1.7e308, float("nan"), float("inf"), float("-inf"),
+    True, False, None, "", "20", b"20",
     np.float32(2), np.float64("nan"), np.int64(7), np.bool_(True), 3 + 4j, (), {}, [], [1], [0.5, 0.5], [1, 0.5],
     [None],    [float("nan")], [[1]], ["a"], [10**400], object(), np.zeros(2), [0.5] * 100_001,
 )  # fmt: skip
@@ -53,7 +53,9 @@ def respelled(values: np.ndarray, rng: random.Random) -> np.ndarray:
 
 def data(good: bytes, rng: random.Random) -> bytes:
     """The bytes of an array, torn, or under a header of its own."""
-    kind = rng.randrange(6)
+    kind = rng.randrange(7)
+    if kind == 6:
+        return padded(good, rng)
     if kind == 0:
         return good[: rng.randrange(len(good) + 1)]
     if kind == 1:
@@ -65,6 +67,16 @@ def data(good: bytes, rng: random.Random) -> bytes:
         other = mutated(rng)[1]
         return other[:128] + good[128:]
     return flipped(good, rng)
+
+
+def padded(good: bytes, rng: random.Random) -> bytes:
+    """This array under a header of nearly the longest length, full of one thing."""
+    start = 10 + int.from_bytes(good[8:10], "little")
+    text, filling = good[10:start].rstrip(b" \n"), rng.choice([b" ", b"}", b"{", b"(", b",", b"1,", b"'", b"\\", b" }"])
+    room = filling * ((9_990 - len(text)) // len(filling))
+    cut = rng.choice([1, len(text) // 2, max(1, len(text) - 1), len(text)])
+    header = text[:cut] + room + rng.choice([b"", b"x", text[cut:]])
+    return b"\x93NUMPY\x02\x00" + len(header).to_bytes(4, "little") + header + good[start:]
 
 
 def claim_or_metric(rng: random.Random) -> Any:
