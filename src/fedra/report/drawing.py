@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedra.report.escaping import one_line
+from fedra.untrusted import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -19,6 +18,7 @@ from fedra.names import nearest
 from fedra.optimizers import ServerOptimizer, make_optimizer
 from fedra.rules import Rule, make_rule, rule_parameters
 from fedra.rules.malicious import checked_count, checked_ratio
+from fedra.untrusted import MEBIBYTE, MOST_WHOLE, clipped, parsed_toml, read_bounded
 
 Setting = Literal["fixed", "dynamic"]
 QuantityStatistics = Literal["run", "round"]
@@ -26,6 +26,11 @@ QuantityStatistics = Literal["run", "round"]
 # The learning rates of the paper, and ours for the embedded digits and for data sets that the paper does not have.
 LEARNING_RATES = {"mnist": 1e-4, "fashion-mnist": 1e-4, "cifar10": 1e-3, "mind": 1e-4, "huffpost": 1e-4, "digits": 1e-2}
 _OTHER_LEARNING_RATE = 1e-3
+
+# What records, tables and torch can hold; and more threads than any machine has end a process at the system's limit.
+_MOST_COUNTED = 2**31 - 1
+_MOST_THREADS = 4096
+_LARGEST_FILE = MEBIBYTE
 
 _TEXTS = ("dataset", "data_dir", "partition", "model", "setting", "rule", "optimizer", "attack", "quantity_statistics")
 
@@ -119,14 +124,15 @@ class SimulationConfig:
                 f"unknown quantity_statistics {self.quantity_statistics!r}{nearest(self.quantity_statistics, valid)}"
             )
         checked_ratio(self.malicious_ratio)
-        for name in ("num_sampled", "rounds", "eval_every", "checkpoint_every", "threads", "batch_size"):
-            checked_count(name, getattr(self, name), 1)
+        for name in ("num_sampled", "rounds", "eval_every", "checkpoint_every", "batch_size"):
+            _check_count(name, getattr(self, name), 1, _MOST_COUNTED)
+        _check_count("threads", self.threads, 1, _MOST_THREADS)
         for name in ("max_quantity", "local_epochs", "local_steps"):
             if getattr(self, name) is not None:
-                checked_count(name, getattr(self, name), 1)
+                _check_count(name, getattr(self, name), 1, _MOST_COUNTED)
         for name in ("seed", "partition_seed"):
             if getattr(self, name) is not None:
-                checked_count(name, getattr(self, name), 0)
+                _check_count(name, getattr(self, name), 0, MOST_WHOLE)
         for name in ("lr", "local_lr", "dirichlet_alpha"):
             _check_positive(name, getattr(self, name))
         if self.local_epochs is not None and self.local_steps is not None:
@@ -159,7 +165,7 @@ class SimulationConfig:
     @property
     def learning_rate(self) -> float:
         """The server's learning rate, as given or the data set's."""
-        return LEARNING_RATES.get(self.dataset, _OTHER_LEARNING_RATE) if self.lr is None else float(self.lr)
+        return default_learning_rate(self.dataset) if self.lr is None else float(self.lr)
 
     def make_optimizer(self) -> ServerOptimizer:
         """Return the server optimizer."""
@@ -191,6 +197,16 @@ class SimulationConfig:
         return cls(**values)
 
 
+def default_learning_rate(dataset: str) -> float:
+    """Return the server's learning rate for a data set where none is given."""
+    return LEARNING_RATES.get(dataset, _OTHER_LEARNING_RATE)
+
+
+def _check_count(name: str, value: Any, least: int, most: int) -> None:
+    if checked_count(name, value, least) > most:
+        raise ValueError(f"{name}={clipped(value)}; give a whole number of at most {most}")
+
+
 def _check_positive(name: str, value: Any) -> None:
     if value is not None and not (_is_finite(value) and value > 0):
         raise ValueError(f"{name}={value!r}; give a finite number above 0")
@@ -202,7 +218,12 @@ def _check_at_least(name: str, value: Any, least: float) -> None:
 
 
 def _is_finite(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _plain(value: Any) -> Any:
@@ -215,10 +236,12 @@ def _plain(value: Any) -> Any:
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the settings of a TOML file, hyphens in keys being the same as underscores."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = read_bounded(path, _LARGEST_FILE)
     except FileNotFoundError:
         raise ValueError(f"there is no configuration file {path}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    try:
+        values = parsed_toml(content)
+    except ValueError as error:
         raise ValueError(f"{path} is not valid TOML: {error}") from error
     return {key.replace("-", "_"): value for key, value in values.items()}
 
