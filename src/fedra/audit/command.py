@@ -7,6 +7,7 @@ from pathlib import Path
 from fedra.audit.page import audit_page
 from fedra.audit.reading import read_trail
 from fedra.audit.summary import summary_text
+from fedra.untrusted import clipped
 
 
 def audit(path: str | Path, html: str | Path | None = None) -> str:
@@ -16,4 +17,4 @@ def audit(path: str | Path, html: str | Path | None = None) -> str:
     if html is None:
         return text
     Path(html).write_text(audit_page(trail, title=Path(path).name), encoding="utf-8")
-    return f"{text}\n\nwrote {html}"
+    return f"{text}\n\nwrote {clipped(html)}"
