@@ -106,8 +106,9 @@ def encodable(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Return a text without line breaks and control characters."""
-    visible = (" " if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") else c for c in text)
-    return " ".join("".join(visible).split())
+    if not text.isprintable():
+        text = "".join(" " if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") else c for c in text)
+    return " ".join(text.split())
 
 
 def clipped(text: object, longest: int = _LONGEST_REASON) -> str:

@@ -114,7 +114,7 @@ def cell_problem(cell: Mapping[str, Any]) -> str:
             return f"{name} is {_said(cell, name)}"
     if not is_whole(cell.get("seed")):
         return f"seed is {_said(cell, 'seed')}"
-    if not _or_none(is_number)(cell.get("alpha_q")):
+    if "alpha_q" not in cell or not _or_none(is_number)(cell["alpha_q"]):
         return f"alpha_q is {_said(cell, 'alpha_q')}"
     if not is_file_name(cell.get("run")):
         return f"run is {_said(cell, 'run')}, which names no folder in runs/"

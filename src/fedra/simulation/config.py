@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -31,6 +31,9 @@ _OTHER_LEARNING_RATE = 1e-3
 _MOST_COUNTED = 2**31 - 1
 _MOST_THREADS = 4096
 _LARGEST_FILE = MEBIBYTE
+
+# Where the data lie and how often a run is saved do not change how it ends.
+WITHOUT_EFFECT = ("data_dir", "checkpoint_every")
 
 _TEXTS = ("dataset", "data_dir", "partition", "model", "setting", "rule", "optimizer", "attack", "quantity_statistics")
 
@@ -186,6 +189,18 @@ class SimulationConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain values."""
         return {key: _plain(value) for key, value in asdict(self).items()}
+
+    def differences(self, values: Any) -> Iterator[tuple[str, Any, Any]]:
+        """Yield the settings that plain values have otherwise: name, ours, theirs; what they leave out is a default."""
+        stated = values if isinstance(values, Mapping) else {"settings": values}
+        ours = self.to_dict()
+        for known in fields(self):
+            default = {} if known.name.endswith("_params") else known.default
+            theirs = stated.get(known.name, default)
+            same = theirs == ours[known.name] and isinstance(theirs, bool) == isinstance(ours[known.name], bool)
+            if known.name not in WITHOUT_EFFECT and not same:
+                yield known.name, ours[known.name], theirs
+        yield from ((name, "none", stated[name]) for name in stated if name not in ours)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> SimulationConfig:

@@ -29,6 +29,7 @@ from fedra.simulation.record_files import CHECKPOINT, PARTS, parts_of, read_reco
 from fedra.simulation.records import RECORD_TYPES, summary
 from fedra.simulation.result_file import read_result
 from fedra.simulation.rounds import ServerState
+from fedra.untrusted import clipped
 
 CONFIG, RESULT = "config.toml", "result.json"
 
@@ -118,6 +119,10 @@ class RunFolder:
         if result["rounds"] != config.rounds:
             raise ValueError(
                 f"{self.path / RESULT} is of {result['rounds']} rounds, {CONFIG} of {config.rounds}; {remedy}"
+            )
+        for key, ours, theirs in config.differences(result.get("config")):
+            raise ValueError(
+                f"{self.path / RESULT} is of a run with {key} {clipped(theirs)}, {CONFIG} has {ours}; {remedy}"
             )
         frames = self.frames()
         for key, value in summary(frames["rounds"]).items():
