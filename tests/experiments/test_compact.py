@@ -10,7 +10,7 @@ import pytest
 from tests.report.small_grid import GRID, fail, small_grid
 
 from fedra.experiments import GridFolder, Results, read_results
-from fedra.experiments.compact import CELLS, CURVES, SCORE_EDGES, SCORES
+from fedra.experiments.compact_files import CELLS, CURVES, SCORE_EDGES, SCORES
 from fedra.simulation import RunFolder
 
 
@@ -188,12 +188,21 @@ def test_a_folder_of_nothing_is_told(tmp_path):
         Results.read(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", "[{}]"])
+@pytest.mark.parametrize("text", ["{", "{}", "7", "[" * 5000])
 def test_a_damaged_grid_is_told(tmp_path, text):
     (tmp_path / "grids").mkdir()
     (tmp_path / "grids" / "x.json").write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match="grids is damaged"):
+    with pytest.raises(ValueError, match=r"grids/x\.json cannot be read"):
         Results.read(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[1]", "[{}]"])
+def test_a_damaged_cell_is_a_failed_one(tmp_path, text):
+    (tmp_path / "grids").mkdir()
+    (tmp_path / "grids" / "x.json").write_text(text, encoding="utf-8")
+    cells = Results.read(tmp_path).cells
+    assert cells["status"].tolist() == ["failed"]
+    assert cells["error"].tolist() == ["cell 1 of grid x cannot be read: dataset is missing"]
 
 
 def test_compact_files_that_are_not_whole_are_told(whole, tmp_path):
@@ -202,7 +211,7 @@ def test_compact_files_that_are_not_whole_are_told(whole, tmp_path):
     with pytest.raises(ValueError, match=r"scores\.parquet cannot be read"):
         Results.read(tmp_path)
     pd.DataFrame({"run": ["x"]}).to_parquet(tmp_path / SCORES)
-    with pytest.raises(ValueError, match=r"scores\.parquet has no column malicious, low, high, count"):
+    with pytest.raises(ValueError, match=r"scores\.parquet cannot be read \(no column malicious, low, high, count\)"):
         Results.read(tmp_path)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from fedra.experiments import Results
-from fedra.experiments.compact import SCORE_EDGES
+from fedra.experiments.compact_files import SCORE_EDGES
 from fedra.experiments.reproduction import Reproduction
 from fedra.rules import RULES, Family
 

@@ -8,6 +8,7 @@ from fedra.audit.page import audit_page
 from fedra.audit.reading import read_trail
 from fedra.audit.summary import summary_text
 from fedra.files import write_at
+from fedra.untrusted import clipped
 
 
 def audit(path: str | Path, html: str | Path | None = None) -> str:
@@ -17,4 +18,4 @@ def audit(path: str | Path, html: str | Path | None = None) -> str:
     if html is None:
         return text
     write_at(Path(html), audit_page(trail, title=Path(path).name).encode("utf-8"))
-    return f"{text}\n\nwrote {html}"
+    return f"{text}\n\nwrote {clipped(html)}"

@@ -7,9 +7,12 @@ from html import escape
 from typing import Any
 
 from fedra.audit.reading import Trail
-from fedra.audit.summary import ClientSummary, summarise
+from fedra.audit.summary import ClientSummary, name, summarise
+from fedra.untrusted import clipped, encodable
 
 _MOST_COLUMNS = 2000
+# One for each client and round: more of them no browser shows.
+_MOST_MARKS = 2_000_000
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --kept: #2e7d5b; --out: #c0392b; --bad: #8e24aa; --none: #8882; }
@@ -38,11 +41,16 @@ def audit_page(trail: Trail, *, title: str) -> str:
     rounds = [r for r in trail.rounds if r["phase"] == "train"][-_MOST_COLUMNS:]
     skipped = [r for r in trail.rounds if r["note"]]
     records = {(str(c["run"]), c["round"], str(c["client"])): c for c in trail.clients if c["phase"] == "train"}
-    timelines = "\n".join(_client_row(summary, rounds, records) for summary in summarise(trail))
-    notes = "".join(
-        f"<li>round {escape(str(r['round']))} ({escape(str(r['phase']))}): {escape(str(r['note']))}</li>"
-        for r in skipped
+    summaries = summarise(trail)
+    shown = summaries[: _MOST_MARKS // max(1, len(rounds))]
+    timelines = "\n".join(_client_row(summary, rounds, records) for summary in shown)
+    left_out = (
+        f"<p>{len(summaries) - len(shown):,} more clients are not shown.</p>" if len(shown) < len(summaries) else ""
     )
+    notes = "".join(
+        f"<li>round {r['round']} ({escape(name(r['phase']))}): {escape(clipped(r['note']))}</li>" for r in skipped
+    )
+    title = encodable(clipped(title))
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -63,6 +71,7 @@ Clients that were dropped most often come first; each mark is a round, hover for
 {timelines}
 </tbody>
 </table></div>
+{left_out}
 <h2>Rounds</h2>
 {f"<ul>{notes}</ul>" if notes else "<p>No round was skipped.</p>"}
 <div class="scroll"><table>
@@ -85,7 +94,7 @@ def _client_row(
     marks = "".join(_mark(r, records.get((str(r["run"]), r["round"], summary.client))) for r in rounds)
     why = "<br>".join(map(escape, summary.why(5)))
     return (
-        f'<tr><td>{escape(summary.client)}</td><td class="n">{summary.replies}</td>'
+        f'<tr><td>{escape(name(summary.client))}</td><td class="n">{summary.replies}</td>'
         f'<td class="n">{summary.dropped} ({summary.share:.0%})</td>'
         f'<td><div class="line">{marks}</div></td><td class="why">{why}</td></tr>'
     )
@@ -97,20 +106,20 @@ def _mark(of: Mapping[str, Any], record: Mapping[str, Any] | None) -> str:
     kind = "kept" if record["kept"] else "out" if record["usable"] else "bad"
     figures = [f"round {of['round']}", f"claims {record['claimed_quantity']}"]
     figures += [
-        f"{name} {record[key]:.4g}"
-        for name, key in (("implied", "implied_quantity"), ("score", "score"), ("cut", "cut"), ("weight", "weight"))
-        if isinstance(record.get(key), int | float)
+        f"{label} {record[key]:.4g}"
+        for label, key in (("implied", "implied_quantity"), ("score", "score"), ("cut", "cut"), ("weight", "weight"))
+        if record.get(key) is not None
     ]
     if record["reason"]:
-        figures.append(str(record["reason"]))
+        figures.append(clipped(record["reason"]))
     return f'<i class="{kind}" title="{escape(", ".join(figures), quote=True)}"></i>'
 
 
 def _round_row(record: Mapping[str, Any]) -> str:
     malicious = record.get("num_malicious")
     return (
-        f'<tr><td class="n">{escape(str(record["round"]))}</td><td>{escape(str(record["run"]))}</td>'
-        f'<td>{escape(str(record["rule"]))}</td><td class="n">{escape(str(record["kept"]))}</td>'
-        f'<td class="n">{escape(str(record["rejected"]))}</td>'
-        f'<td class="n">{"-" if malicious is None else escape(str(malicious))}</td></tr>'
+        f'<tr><td class="n">{record["round"]}</td><td>{escape(name(record["run"]))}</td>'
+        f'<td>{escape(name(record["rule"]))}</td><td class="n">{record["kept"]}</td>'
+        f'<td class="n">{record["rejected"]}</td>'
+        f'<td class="n">{"-" if malicious is None else malicious}</td></tr>'
     )

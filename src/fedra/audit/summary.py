@@ -8,9 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fedra.audit.reading import Trail
+from fedra.untrusted import clipped
 
 # The reason of an evaluation reply whose sender the round's training left out; no fault of its own.
 LEFT_OUT = "left out of this round's training"
+
+_LONGEST_NAME = 80
+_LARGEST_IN_FULL = 1e15
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +36,8 @@ class ClientSummary:
         return self.dropped / self.replies if self.replies else 0.0
 
     def why(self, most: int) -> list[str]:
-        """Return the commonest reasons as texts."""
-        return [text if times == 1 else f"{text} (last of {times})" for text, times in self.reasons[:most]]
+        """Return the commonest reasons as texts that can be shown."""
+        return [clipped(text) + ("" if times == 1 else f" (last of {times})") for text, times in self.reasons[:most]]
 
 
 def reason_kind(reason: str) -> str:
@@ -65,7 +69,7 @@ def summarise(trail: Trail) -> list[ClientSummary]:
             kind = reason_kind(reason)
             reasons.setdefault(client, Counter())[kind] += 1
             worded[client, kind] = reason
-        if training and isinstance(record["claimed_quantity"], int | float):
+        if training and record["claimed_quantity"] is not None:
             claims.setdefault(client, []).append(float(record["claimed_quantity"]))
     found = [
         ClientSummary(
@@ -89,8 +93,12 @@ def summary_text(trail: Trail) -> str:
     runs = len({r["run"] for r in trail.rounds})
     lines = [f"{_count(len(training), 'training round')} of {_count(runs, 'run')}, {skipped} skipped"]
     lines += [
-        f"  skipped: round {r['round']} ({r['phase']}, run {r['run']}): {r['note']}" for r in trail.rounds if r["note"]
+        f"  skipped: round {r['round']} ({name(r['phase'])}, run {name(r['run'])}): {clipped(r['note'])}"
+        for r in trail.rounds
+        if r["note"]
     ]
+    if trail.skipped_bytes:
+        lines.append(f"the first {trail.skipped_bytes:,} bytes were not looked at: the trail is too long for all of it")
     if trail.unreadable:
         lines.append(f"{_count(trail.unreadable, 'line')} could not be read (a server stopped while writing?)")
     if trail.lost:
@@ -98,11 +106,11 @@ def summary_text(trail: Trail) -> str:
     rows = [("client", "replies", "dropped", "share", "median claim", "why")]
     rows += [
         (
-            summary.client,
+            name(summary.client),
             str(summary.replies),
             str(summary.dropped),
             f"{summary.share:.0%}",
-            "-" if summary.median_claim is None else f"{summary.median_claim:,.0f}",
+            "-" if summary.median_claim is None else _amount(summary.median_claim),
             "; ".join(summary.why(3)),
         )
         for summary in summarise(trail)
@@ -110,12 +118,21 @@ def summary_text(trail: Trail) -> str:
     return "\n".join([*lines, "", *_aligned(rows)])
 
 
+def name(text: object) -> str:
+    """Return a client, a run or a rule as it can be shown."""
+    return clipped(text, _LONGEST_NAME)
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) < _LARGEST_IN_FULL else f"{value:.4g}"
+
+
 def _median(values: list[float]) -> float | None:
     if not values:
         return None
     ordered = sorted(values)
     middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    return ordered[middle] if len(ordered) % 2 else ordered[middle - 1] / 2 + ordered[middle] / 2
 
 
 def _count(number: int, what: str) -> str:

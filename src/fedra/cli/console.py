@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import fedra
+from fedra.untrusted import one_line
 
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
@@ -28,12 +29,14 @@ def mistakes_told() -> Iterator[None]:
     """Turn a wrong name, value or path into one line on stderr and exit code 2; own code that fails is left to show."""
     try:
         yield
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, OSError, OverflowError) as error:
         # Raised by a user's own rule, attack or data set it is no slip of the command line, and its place matters.
         raised_in = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
         if not isinstance(error, OSError) and not raised_in.is_relative_to(_PACKAGE):
             raise
-        errors.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
+        # What the message repeats may come from a file or a server, and a terminal obeys control characters.
+        said = "\n".join(map(one_line, str(error).splitlines()))
+        errors.print(f"[bold red]error:[/] {escape(said)}", soft_wrap=True)
         raise typer.Exit(2) from None
 
 

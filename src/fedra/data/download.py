@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import shutil
@@ -18,6 +19,9 @@ from fedra.data.transfer import Progress, TransferError, transfer
 from fedra.files import folder_inside
 from fedra.names import nearest
 
+# For a file whose size is not known.
+_MOST_BYTES = 2**31
+
 
 def download_dataset(
     name: str,
@@ -32,7 +36,8 @@ def download_dataset(
     """Put the data set's files under ``data_dir`` and return their paths; files that are there and right stay.
 
     ``progress(file name, bytes done, bytes in all or None)`` is called as bytes arrive. Each mirror is tried up to
-    ``attempts`` times, ``retry_wait`` seconds apart, and every try goes on where the last one stopped.
+    ``attempts`` times, ``retry_wait`` seconds apart, and every try goes on where the last one stopped. A try ends after
+    ``timeout`` seconds without a byte, or twice that with less than 1,000 bytes a second.
     """
     source = _source(name)
     addresses = tuple(mirrors) if mirrors is not None else source.mirrors
@@ -53,6 +58,27 @@ def download_dataset(
         if file.members:
             _extract(file, folder)
     return tuple(paths)
+
+
+class _Bounded(gzip.GzipFile):
+    """What an archive unpacks to, as long as that is not more than it should be."""
+
+    def __init__(self, path: Path, most: int) -> None:
+        super().__init__(path)
+        self._most = most
+
+    def read(self, size: int | None = -1) -> bytes:
+        block = super().read(size)
+        self._most -= len(block)
+        if self._most < 0:
+            raise tarfile.ReadError("it unpacks to more than it should")
+        return block
+
+
+def _check_member(member: tarfile.TarInfo, most: int) -> None:
+    # A file with holes says that it is larger than what is stored of it.
+    if not member.isreg() or member.size > most:
+        raise tarfile.ReadError(f"{member.name} in it is no file, or one of {member.size:,} bytes")
 
 
 def _source(name: str) -> Source:
@@ -98,7 +124,11 @@ def _download_file(
             url = mirror.rstrip("/") + "/" + file.name
             try:
                 resumed = transfer(
-                    url, part, timeout=timeout, progress=lambda done, total: progress(file.name, done, total)
+                    url,
+                    part,
+                    most=_MOST_BYTES if file.size is None else file.size,
+                    timeout=timeout,
+                    progress=lambda done, total: progress(file.name, done, total),
                 )
                 _check(url, part, file.md5, resumed=resumed)
             except TransferError as error:
@@ -132,15 +162,18 @@ def _extract(file: RemoteFile, folder: Path) -> None:
     archive = folder / file.name
     temporary = Path(tempfile.mkdtemp(prefix=f".{file.name}.", dir=folder))
     try:
-        with tarfile.open(archive) as tar:
-            tar.extractall(temporary, members=[tar.getmember(name) for name in file.members], filter="data")
+        with _Bounded(archive, file.unpacked) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as tar:
+            for member in tar:
+                if member.name in file.members:
+                    _check_member(member, file.unpacked)
+                    tar.extract(member, temporary, filter="data")
         for name, md5 in file.members.items():
             if _md5(temporary / name) != md5:
                 raise tarfile.TarError(f"{name} in it does not have the md5 {md5}")
         for name in file.members:
             folder_inside(folder, *Path(name).parent.parts)
             os.replace(temporary / name, folder / name)
-    except (tarfile.TarError, KeyError, EOFError, zlib.error) as error:
+    except (tarfile.TarError, KeyError, EOFError, zlib.error, gzip.BadGzipFile, ValueError) as error:
         archive.unlink()
         raise DatasetError(
             f"{archive}: corrupt archive ({error}); the bad file was removed, download it again"

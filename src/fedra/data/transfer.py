@@ -13,10 +13,14 @@ from pathlib import Path
 from typing import IO
 
 from fedra.data.errors import DatasetError
+from fedra.data.pace import Pace
 from fedra.files import open_plain
+from fedra.untrusted import clipped
 
 Progress = Callable[[str, int, int | None], None]
 _BLOCK = 1 << 16
+# Slower than the slowest line in use, and too fast for a file to take days.
+_LEAST_PER_SECOND = 1000
 _NETWORK_ERRORS = (urllib.error.URLError, http.client.HTTPException, ssl.SSLError, TimeoutError, ConnectionError)
 
 
@@ -29,21 +33,56 @@ class TransferError(Exception):
         self.retry = retry
 
 
-def transfer(url: str, part: Path, *, timeout: float, progress: Callable[[int, int | None], None]) -> bool:
-    """Fetch ``url`` into ``part``, going on from the bytes it holds; returns whether any of those were used."""
+def transfer(url: str, part: Path, *, most: int, timeout: float, progress: Callable[[int, int | None], None]) -> bool:
+    """Fetch ``url`` into ``part``, going on from the bytes it holds; returns whether any of those were used.
+
+    More than ``most`` bytes, ``timeout`` seconds without any, and less than 1,000 a second over twice that time end it.
+    """
     have = _kept(part)
+    if have > most:
+        part.unlink()
+        have = 0
+    seconds = 2 * timeout
+    with Pace(seconds=seconds, least=int(seconds * _LEAST_PER_SECOND)) as pace:
+        try:
+            return _fetch(url, part, have, most, timeout, progress, pace)
+        except TransferError:
+            if pace.missed:
+                raise TransferError(
+                    f"{url}: too slow, less than {pace.least:,} bytes in {seconds:g} s", retry=True
+                ) from None
+            raise
+
+
+def _fetch(
+    url: str,
+    part: Path,
+    have: int,
+    most: int,
+    timeout: float,
+    progress: Callable[[int, int | None], None],
+    pace: Pace,
+) -> bool:
     headers = {"User-Agent": "fedra", "Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout) as response:
+        with pace.opener().open(urllib.request.Request(url, headers=headers), timeout=timeout) as response:
             # A server that does not know Range answers 200 and starts at the beginning, and so does the file then.
             start = _range_start(url, response.headers.get("Content-Range"), have) if response.status == 206 else 0
             length = response.headers.get("Content-Length")
-            total = start + int(length) if length and length.isdigit() else None
-            _copy(response, part, start, total, progress)
+            total = start + int(length) if length and re.fullmatch("[0-9]{1,18}", length) else None
+            if total is not None and total > most:
+                raise TransferError(f"{url}: announces {total:,} bytes, the file has at most {most:,}", retry=False)
+            _copy(response, url, part, start, total, most, progress, pace)
     except urllib.error.HTTPError as error:
         return _answer_to_error(url, error, part, have)
     except _NETWORK_ERRORS as error:
-        raise TransferError(f"{url}: {getattr(error, 'reason', None) or error!r}", retry=True) from error
+        reason = clipped(getattr(error, "reason", None) or repr(error))
+        raise TransferError(f"{url}: {reason}", retry=True) from error
+    except ValueError as error:
+        # Such as a redirection to what is no address.
+        if isinstance(error, DatasetError):
+            raise
+        raise TransferError(f"{url}: {clipped(error)}", retry=False) from error
     return start > 0
 
 
@@ -62,28 +101,37 @@ def _kept(part: Path) -> int:
 
 
 def _range_start(url: str, content_range: str | None, have: int) -> int:
-    match = re.match(r"bytes (\d+)-", content_range or "")
+    match = re.match("bytes ([0-9]{1,18})-", content_range or "")
     if not match or int(match[1]) != have:
-        raise TransferError(f"{url}: asked for bytes from {have}, got {content_range!r}", retry=False)
+        raise TransferError(f"{url}: asked for bytes from {have}, got {clipped(repr(content_range))}", retry=False)
     return have
 
 
 def _copy(
     response: http.client.HTTPResponse,
+    url: str,
     part: Path,
     start: int,
     total: int | None,
+    most: int,
     progress: Callable[[int, int | None], None],
+    pace: Pace,
 ) -> None:
     done = start
     progress(done, total)
     with _open_part(part, append=start > 0) as out:
         # read1 hands over what has arrived, so that a stall loses nothing.
         while block := response.read1(_BLOCK):
-            _write(out, block, part)
+            pace.arrived(len(block))
             done += len(block)
+            if done > most:
+                break
+            _write(out, block, part)
             progress(done, total)
-    if total is not None and done < total:
+    if done > most:
+        part.unlink()
+        raise TransferError(f"{url}: sends more than the {most:,} bytes of the file; it was removed", retry=False)
+    if pace.missed or (total is not None and done < total):
         raise TransferError(f"the connection ended after {done} of {total} bytes", retry=True)
 
 
@@ -103,7 +151,7 @@ def _write(out: IO[bytes], block: bytes, part: Path) -> None:
 
 def _answer_to_error(url: str, error: urllib.error.HTTPError, part: Path, have: int) -> bool:
     if error.code != 416:
-        raise TransferError(f"{url}: HTTP {error.code} {error.reason}", retry=error.code >= 500) from error
+        raise TransferError(f"{url}: HTTP {error.code} {clipped(error.reason)}", retry=error.code >= 500) from error
     # 416: there is nothing beyond the bytes we hold. Either they are the whole file, or they are of another one.
     if error.headers.get("Content-Range") == f"bytes */{have}":
         return True

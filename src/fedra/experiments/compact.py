@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,31 +16,25 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fedra.experiments.cells import error_text
+from fedra.experiments.compact_files import (
+    CELLS,
+    CURVE_TYPES,
+    CURVES,
+    SCORE_EDGES,
+    SCORE_TYPES,
+    SCORES,
+    read_compact,
+    with_errors,
+)
 from fedra.experiments.folder import GridFolder
 from fedra.files import folder_inside, write_whole
+from fedra.simulation.record_files import read_record
 
-CELLS, CURVES, SCORES = "results.parquet", "curves.parquet", "scores.parquet"
-# Where scores are counted: powers of ten of a round's median score. What lies beyond falls into the outer bins.
-SCORE_EDGES = np.linspace(-1.0, 3.0, 41)
 SCORED_ROUNDS = 50
 
 Progress = Callable[[int, int], None]
 
-_CURVE_TYPES = {
-    "run": "string",
-    "round": "int64",
-    "accuracy": "float64",
-    "caught": "int64",
-    "missed": "int64",
-    "wronged": "int64",
-    "estimate_error": "float64",
-}
-_SCORE_TYPES = {"run": "string", "malicious": "bool", "low": "float64", "high": "float64", "count": "int64"}
-_CELL_COLUMNS = (
-    *("grid", "dataset", "partition", "setting", "rule", "attack", "alpha_q", "seed"),
-    *("run", "status", "error", "config", "final_accuracy", "num_clients"),
-    *("filtering_precision", "filtering_recall", "mean_abs_error_malicious"),
-)
 _PATHS = ("data_dir",)
 
 
@@ -48,7 +43,8 @@ class Results:
     """What grids have found, without their run folders; accuracies in percent.
 
     Attributes:
-        cells: a line for each cell, as `GridFolder.frame` has them, without the place of the data.
+        cells: a line for each cell, as `GridFolder.frame` has them, without the place of the data. A cell that cannot
+            be read is failed, and a run whose records cannot be has an error.
         curves: a line for each measurement of a run: `round` rounds were done and gave `accuracy`; malicious clients
             caught and missed and honest ones wronged since the line before, and the mean of |m~ - m| where the rule
             estimated.
@@ -74,8 +70,9 @@ class Results:
         path = Path(path)
         if (path / "grids").is_dir():
             return _from_runs(path, progress)
-        if (path / CELLS).is_file():
-            return _from_files(path)
+        if os.path.lexists(path / CELLS):
+            cells, curves, scores = read_compact(path)
+            return cls(cells=cells, curves=curves, scores=scores)
         raise ValueError(
             f"{path} holds no results: neither grids/ and runs/, as fedra grid and fedra paper write them, "
             f"nor {CELLS}, {CURVES} and {SCORES}"
@@ -90,70 +87,26 @@ class Results:
             write_whole(folder / name, partial(pq.write_table, table, compression="zstd"))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _ForgivingFolder(GridFolder):
-    """A grid's folder in which a damaged run is a failed one."""
-
-    def _figures(self, name: str) -> dict[str, Any]:
-        try:
-            figures = super()._figures(name)
-            numbers = (value for key, value in figures.items() if key not in ("status", "error", "weights_sha256"))
-            if not all(value is None or isinstance(value, int | float) for value in numbers):
-                raise ValueError("a figure is not a number")
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            return {"status": "failed", "error": f"its result cannot be read: {type(error).__name__}: {error}"}
-        return figures
-
-
-def _from_files(path: Path) -> Results:
-    frames = []
-    for name in (CELLS, CURVES, SCORES):
-        try:
-            if not (path / name).is_file():
-                raise OSError("no file is there")
-            frame = pq.read_table(path / name).to_pandas()
-        except (OSError, pa.ArrowException) as error:
-            raise ValueError(f"{path / name} cannot be read ({error}); {CURVES} and {SCORES} belong to {CELLS}") from (
-                error
-            )
-        words = {column: "string" for column in frame.columns if isinstance(frame[column].dtype, pd.CategoricalDtype)}
-        frames.append(frame.astype(words))
-    cells, curves, scores = frames
-    for name, frame, needed in (
-        (CELLS, cells, _CELL_COLUMNS),
-        (CURVES, curves, tuple(_CURVE_TYPES)),
-        (SCORES, scores, tuple(_SCORE_TYPES)),
-    ):
-        if missing := [column for column in needed if column not in frame.columns]:
-            raise ValueError(f"{path / name} has no column {', '.join(missing)}; write it with fedra report --compact")
-    return Results(cells=cells, curves=curves.astype(_CURVE_TYPES), scores=scores.astype(_SCORE_TYPES))
-
-
 def _from_runs(path: Path, progress: Progress | None) -> Results:
-    folder = _ForgivingFolder(path=path)
-    try:
-        cells = folder.frame()
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-        raise ValueError(
-            f"a file in {path / 'grids'} is damaged ({type(error).__name__}: {error}); "
-            "call fedra grid or fedra paper again to write it anew"
-        ) from error
-    cells = _without_paths(cells)
-    names = cells.loc[cells["status"] != "missing", "run"].unique().tolist()
+    folder = GridFolder(path=path)
+    cells = _without_paths(folder.frame())
+    known = cells.loc[cells["status"] != "missing"].drop_duplicates("run")
     curves: list[pd.DataFrame] = []
     scores: list[pd.DataFrame] = []
     unreadable: dict[str, str] = {}
-    for number, name in enumerate(names, start=1):
+    for number, (name, rounds) in enumerate(zip(known["run"], known["rounds"], strict=True), start=1):
         for record, condensed, found in (("rounds", _curve, curves), ("clients", _histogram, scores)):
             try:
-                found.append(condensed(name, _columns(folder.run(name), record)))
-            except (OSError, KeyError, ValueError, pa.ArrowException) as error:
-                unreadable[name] = f"its {record} cannot be read: {type(error).__name__}: {error}"
+                found.append(condensed(name, _columns(folder.run(name), record, rounds)))
+            except (OSError, ValueError) as error:
+                unreadable.setdefault(name, f"its {record} cannot be read: {error_text(error)}")
         if progress is not None:
-            progress(number, len(names))
-    told = cells["run"].map(unreadable).astype("string")
-    cells["error"] = cells["error"].fillna(told)
-    return Results(cells=cells, curves=_joined(curves, _CURVE_TYPES), scores=_joined(scores, _SCORE_TYPES))
+            progress(number, len(known))
+    return Results(
+        cells=with_errors(cells, unreadable),
+        curves=_joined(curves, CURVE_TYPES),
+        scores=_joined(scores, SCORE_TYPES),
+    )
 
 
 def _without_paths(cells: pd.DataFrame) -> pd.DataFrame:
@@ -175,16 +128,12 @@ _COLUMNS = {
 }
 
 
-def _columns(run: Path, name: str) -> dict[str, npt.NDArray[Any]]:
-    """Return the columns that are needed of a run's record, whole or as far as it goes."""
-    columns = _COLUMNS[name]
-    whole = run / f"{name}.parquet"
-    files = [whole] if whole.is_file() else sorted((run / "parts").glob(f"{name}-*.parquet"))
-    tables = [pq.ParquetFile(file).read(columns=columns) for file in files if file.is_file()]
-    if not tables:
-        return {column: np.empty(0) for column in columns}
-    table = pa.concat_tables(tables)
-    return {column: table[column].to_numpy() for column in columns}
+def _columns(run: Path, name: str, rounds: Any) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns that are needed of a run's record, whole or as far as it goes; NA rounds: not known."""
+    done = None if pd.isna(rounds) else int(rounds)
+    whole = done is not None or os.path.lexists(run / f"{name}.parquet")
+    table = read_record(run, name, rounds=done, whole=whole, columns=_COLUMNS[name])
+    return {column: table[column].to_numpy() for column in _COLUMNS[name]}
 
 
 def _curve(name: str, rounds: dict[str, npt.NDArray[Any]]) -> pd.DataFrame:
@@ -217,10 +166,12 @@ def _histogram(name: str, clients: dict[str, npt.NDArray[Any]]) -> pd.DataFrame:
         late &= rounds > rounds.max() - SCORED_ROUNDS
     rounds, scores, malicious = rounds[late], scores[late], clients["malicious"][late].astype(bool)
     numbers, place = np.unique(rounds, return_inverse=True)
-    medians = np.array([np.median(scores[place == number]) for number in range(len(numbers))])
     ratios = np.zeros(len(scores))
-    # Scores that are not above 0 have no logarithm; they are the least there are.
-    np.divide(scores, medians[place], out=ratios, where=medians[place] > 0)
+    # Scores at the end of what a float holds overflow on the way, and fall into the outer bins as they should.
+    with np.errstate(over="ignore", invalid="ignore"):
+        medians = np.array([np.median(scores[place == number]) for number in range(len(numbers))])
+        # Scores that are not above 0 have no logarithm; they are the least there are.
+        np.divide(scores, medians[place], out=ratios, where=medians[place] > 0)
     powers = np.full(len(ratios), SCORE_EDGES[0])
     np.log10(ratios, out=powers, where=ratios > 0)
     powers = np.clip(powers, SCORE_EDGES[0], SCORE_EDGES[-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,42 +12,15 @@ from typing import Any
 import pandas as pd
 
 from fedra.experiments.attempt import ERROR
+from fedra.experiments.cells import CELL_TYPES, FIGURE_TYPES, error_text, grid_lines
 from fedra.experiments.events import Failed
 from fedra.experiments.grid import Grid
 from fedra.files import folder_inside, inside, locked, write_text, write_whole
 from fedra.simulation import RunFolder
-from fedra.simulation.folder import RESULT
+from fedra.untrusted import MEBIBYTE, clipped, is_file_name, parsed_json, read_bounded
 
 RESULTS = "results"
-_FIGURES = {
-    "final_accuracy": "float64",
-    "best_accuracy": "float64",
-    "best_round": "Int64",
-    "filtering_precision": "float64",
-    "filtering_recall": "float64",
-    "mean_abs_error_malicious": "float64",
-    "rounds_without_update": "Int64",
-    "rounds": "Int64",
-    "seconds": "float64",
-    "num_clients": "Int64",
-    "num_malicious_clients": "Int64",
-    "num_parameters": "Int64",
-    "weights_sha256": "string",
-}
-_CELLS = {
-    "grid": "string",
-    "dataset": "string",
-    "partition": "string",
-    "setting": "string",
-    "rule": "string",
-    "attack": "string",
-    "alpha_q": "float64",
-    "seed": "Int64",
-    "run": "string",
-    "status": "string",
-    "error": "string",
-    "config": "string",
-}
+_LARGEST_ERROR = 16 * MEBIBYTE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +35,9 @@ class GridFolder:
         return locked(self.path, f"{self.path} is in use by another fedra grid; wait for it or choose another --out")
 
     def run(self, name: str) -> Path:
-        """Return the folder of a run."""
+        """Return the folder of a run; a name that leads elsewhere is an error."""
+        if not is_file_name(name):
+            raise ValueError(f"{clipped(name)} names no run in {self.path / 'runs'}")
         return self.path / "runs" / name
 
     def check_run(self, name: str) -> None:
@@ -69,8 +45,8 @@ class GridFolder:
         inside(self.path, "runs", name)
 
     def is_done(self, name: str) -> bool:
-        """Whether a run is complete."""
-        return (self.run(name) / RESULT).is_file()
+        """Whether a run is complete, with a result that can be read."""
+        return bool(self._figures(name)["status"] == "done")
 
     def record(self, name: str, grid: Grid) -> None:
         """Write down which cells a grid has and which runs they show; an earlier grid of that name is replaced."""
@@ -86,19 +62,21 @@ class GridFolder:
     def frame(self) -> pd.DataFrame:
         """Return a line for each cell of all grids: its labels, its run, and the run's figures as far as it has any.
 
-        `status` is done, failed, unfinished or missing; `config` is the run's configuration as JSON.
+        `status` is done, failed, unfinished or missing; `config` is the run's configuration as JSON. A cell or a run
+        that cannot be read is failed, with the reason as its `error`.
         """
         files = sorted(file for file in (self.path / "grids").glob("*.json") if file.is_file())
         if not files:
             raise ValueError(f"{self.path} is not a grid's folder; make one with fedra grid FILE --out {self.path}")
         found: dict[str, dict[str, Any]] = {}
         lines = []
-        for file in files:
-            for cell in json.loads(file.read_text(encoding="utf-8")):
-                figures = found.setdefault(cell["run"], self._figures(cell["run"]))
-                settings = {key: value for key, value in cell["config"].items() if value is not None}
-                lines.append({"grid": file.stem, **cell, **figures, "config": json.dumps(settings, sort_keys=True)})
-        types = {**_CELLS, **_FIGURES}
+        for line in (line for file in files for line in grid_lines(file)):
+            if "status" in line:
+                lines.append(line)
+                continue
+            figures = found.setdefault(line["run"], self._figures(line["run"]))
+            lines.append({**line, **_belonging(figures, json.loads(line["config"]))})
+        types = {**CELL_TYPES, **FIGURE_TYPES}
         return pd.DataFrame(lines, columns=list(types)).astype(types)
 
     def write_results(self) -> pd.DataFrame:
@@ -110,12 +88,35 @@ class GridFolder:
 
     def _figures(self, name: str) -> dict[str, Any]:
         path = self.run(name)
-        result = RunFolder(path=path).result()
+        try:
+            result = RunFolder(path=path).result()
+        except ValueError as error:
+            return {"status": "failed", "error": f"its result cannot be read: {error_text(error)}"}
         if result is not None:
-            return {"status": "done", **{key: result[key] for key in _FIGURES}}
-        if (path / ERROR).is_file():
-            return {"status": "failed", "error": json.loads((path / ERROR).read_text(encoding="utf-8"))["error"]}
+            return {"status": "done", **{key: result[key] for key in FIGURE_TYPES}}
+        if os.path.lexists(path / ERROR):
+            return {"status": "failed", "error": _error(path / ERROR)}
         return {"status": "unfinished" if path.is_dir() else "missing"}
+
+
+def _error(path: Path) -> str:
+    """Return the error that an attempt has left."""
+    try:
+        told = parsed_json(read_bounded(path, _LARGEST_ERROR))
+        if not isinstance(told, dict) or not isinstance(told.get("error"), str):
+            raise ValueError(f"{path} has no text named error")
+    except (OSError, ValueError) as error:
+        return f"its error cannot be read: {error_text(error)}"
+    return error_text(told["error"])
+
+
+def _belonging(figures: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures of a run, or a failure where they are of another one."""
+    rounds = config.get("rounds", figures.get("rounds"))
+    if figures["status"] == "done" and figures["rounds"] != rounds:
+        said = f"its result cannot be read: it is of {figures['rounds']} rounds, the cell of {rounds}"
+        return {"status": "failed", "error": said}
+    return figures
 
 
 def read_results(path: Path | str) -> pd.DataFrame:

@@ -11,9 +11,8 @@ from typing import Any
 from fedra.attacks import ATTACKS, attack_parameters
 from fedra.data import DEFAULT_PARTITION_SEEDS
 from fedra.simulation import SimulationConfig
+from fedra.simulation.config import WITHOUT_EFFECT
 
-# Where the data lie and how often a run is saved do not change how it ends.
-_WITHOUT_EFFECT = ("data_dir", "checkpoint_every")
 _HASH_DIGITS = 10
 _LONGEST_WORDS = 100
 
@@ -25,7 +24,7 @@ def resolved(config: SimulationConfig) -> dict[str, Any]:
     option of a rule that came later has in its metadata, as `later`, the value that leaves the rule as it was before,
     and counts only where it is another.
     """
-    values = {key: value for key, value in config.to_dict().items() if key not in _WITHOUT_EFFECT}
+    values = {key: value for key, value in config.to_dict().items() if key not in WITHOUT_EFFECT}
     seed = config.partition_seed
     defaults = attack_parameters(config.attack) if config.attack in ATTACKS else {}
     return {

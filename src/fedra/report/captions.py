@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fedra.experiments import read_paper
@@ -10,6 +10,7 @@ from fedra.experiments.protocols import read_protocols
 from fedra.report.cells import ReportCell, unique
 from fedra.report.names import printed
 from fedra.simulation import SimulationConfig
+from fedra.simulation.config import default_learning_rate
 
 
 def caption(cells: Sequence[ReportCell]) -> str:
@@ -17,7 +18,7 @@ def caption(cells: Sequence[ReportCell]) -> str:
     configs = [cell.config for cell in cells]
     parts = [
         f"{_values(config.get('rounds', SimulationConfig.rounds) for config in configs)} rounds",
-        f"learning rate {_values(_learning_rate(config) for config in configs)}",
+        f"learning rate {_values(learning_rate(config) for config in configs)}",
         _cap([config.get("max_quantity") for config in configs]),
         f"{_values(config.get('num_sampled', SimulationConfig.num_sampled) for config in configs)} clients a round",
     ]
@@ -35,10 +36,10 @@ def stand_in_note(dataset: str) -> str:
     return f"The paper has {printed(place)} in the place of {printed(dataset)}, so there are no published figures."
 
 
-def _learning_rate(config: dict[str, Any]) -> float:
-    if config.get("lr") is not None:
-        return float(config["lr"])
-    return SimulationConfig(dataset=config.get("dataset", SimulationConfig.dataset)).learning_rate
+def learning_rate(config: Mapping[str, Any]) -> float:
+    """Return the learning rate of a run; its data set need not be known here."""
+    given = config.get("lr")
+    return default_learning_rate(str(config.get("dataset"))) if given is None else float(given)
 
 
 def _cap(caps: list[int | None]) -> str:

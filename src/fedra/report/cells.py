@@ -17,6 +17,8 @@ from fedra.rules import RULES, Family
 PAPER_GRIDS = "paper"
 NO_ATTACK = "none"
 OWN = "own rule"
+# A cell whose seed cannot be read is a failed one, beside those of the seeds that can.
+UNKNOWN_SEED = -1
 
 T = TypeVar("T", bound=Hashable)
 
@@ -71,7 +73,7 @@ def report_cells(results: Results) -> list[ReportCell]:
             rule=line["rule"],
             attack=line["attack"],
             alpha_q=None if pd.isna(line["alpha_q"]) else float(line["alpha_q"]),
-            seed=int(line["seed"]),
+            seed=UNKNOWN_SEED if pd.isna(line["seed"]) else int(line["seed"]),
             run=line["run"],
             status=line["status"],
             accuracy=_accuracy(line),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedra.files import folder_inside, write_bytes
-from fedra.report.escaping import one_line
+from fedra.untrusted import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-import unicodedata
+
+from fedra.untrusted import one_line
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -24,12 +25,6 @@ _LATEX = {
     "\N{MINUS SIGN}": "$-$",
     "\N{PLUS-MINUS SIGN}": r"$\pm$",
 }
-
-
-def one_line(text: str) -> str:
-    """Return a text without line breaks and control characters."""
-    visible = (" " if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") else c for c in text)
-    return " ".join("".join(visible).split())
 
 
 def markdown(text: str) -> str:

@@ -7,6 +7,8 @@ import re
 from fedra.experiments import read_paper
 from fedra.experiments.protocols import read_protocols
 
+# A file system takes 255 bytes, and more than the stem stands in a name.
+_LONGEST_STEM = 150
 _OURS = {
     "cifar10": "CIFAR-10",
     "digits": "Digits",
@@ -36,4 +38,4 @@ def stands_for(dataset: str) -> str:
 
 def file_stem(*words: str) -> str:
     """Return words as one that is safe in file names, addresses and LaTeX labels."""
-    return re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower()).strip("-") or "table"
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower())[:_LONGEST_STEM].strip("-") or "table"

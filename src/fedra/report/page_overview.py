@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 
 from fedra.experiments import Results
+from fedra.report.captions import learning_rate
 from fedra.report.names import printed
 from fedra.report.page_tables import DASH
 from fedra.report.statistics import statistics_lines
 from fedra.report.winners import Winner, agreements
-from fedra.simulation import SimulationConfig
 
 _STATES = ("done", "failed", "unfinished", "missing")
 _WINNER_HEAD = ("attack", "alpha_q", "best in the paper", "best here", "", "points behind")
@@ -119,12 +119,12 @@ def _runs(cells: pd.DataFrame) -> pd.DataFrame:
 
 def _protocol(group: pd.DataFrame) -> list[str]:
     configs: list[Mapping[str, Any]] = [json.loads(text) for text in group["config"].dropna()]
-    rates = {config.get("lr") or SimulationConfig(dataset=config["dataset"]).learning_rate for config in configs}
+    rates = {learning_rate(config) for config in configs}
     caps = {config.get("max_quantity") for config in configs}
     return [_listed({config.get("rounds") for config in configs}), _listed(rates), _listed(caps)]
 
 
-def _listed(values: set[float | None]) -> str:
+def _listed(values: set[Any]) -> str:
     known = [f"{value:g}" for value in sorted(value for value in values if value is not None)]
     return ", ".join([*known, *(["none"] if None in values else [])])
 

@@ -42,7 +42,7 @@ def paper_tables(results: Results) -> tuple[Table, ...]:
         made = [_numbered(number, part, members) for number in numbers] if numbers else [_unnumbered(part, members)]
         tables += [table for table in made if table is not None]
     tables.sort(key=lambda table: (table.number is None, table.number or 0))
-    return (*tables, *_clean_tables(cells), *_estimation_tables(cells))
+    return _with_distinct_keys([*tables, *_clean_tables(cells), *_estimation_tables(cells)])
 
 
 def study_tables(results: Results) -> tuple[Table, ...]:

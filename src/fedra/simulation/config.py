@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -20,6 +19,7 @@ from fedra.optimizers import ServerOptimizer, make_optimizer
 from fedra.rules import Rule, make_rule, rule_parameters
 from fedra.rules.malicious import checked_count, checked_ratio
 from fedra.simulation.trust import check_trusted
+from fedra.untrusted import MEBIBYTE, MOST_WHOLE, clipped, parsed_toml, read_bounded
 
 Setting = Literal["fixed", "dynamic"]
 QuantityStatistics = Literal["run", "round"]
@@ -27,6 +27,14 @@ QuantityStatistics = Literal["run", "round"]
 # The learning rates of the paper, and ours for the embedded digits and for data sets that the paper does not have.
 LEARNING_RATES = {"mnist": 1e-4, "fashion-mnist": 1e-4, "cifar10": 1e-3, "mind": 1e-4, "huffpost": 1e-4, "digits": 1e-2}
 _OTHER_LEARNING_RATE = 1e-3
+
+# What records, tables and torch can hold; and more threads than any machine has end a process at the system's limit.
+_MOST_COUNTED = 2**31 - 1
+_MOST_THREADS = 4096
+_LARGEST_FILE = MEBIBYTE
+
+# Where the data lie and how often a run is saved do not change how it ends.
+WITHOUT_EFFECT = ("data_dir", "checkpoint_every")
 
 _TEXTS = ("dataset", "data_dir", "partition", "model", "setting", "rule", "optimizer", "attack", "quantity_statistics")
 
@@ -120,14 +128,15 @@ class SimulationConfig:
                 f"unknown quantity_statistics {self.quantity_statistics!r}{nearest(self.quantity_statistics, valid)}"
             )
         checked_ratio(self.malicious_ratio)
-        for name in ("num_sampled", "rounds", "eval_every", "checkpoint_every", "threads", "batch_size"):
-            checked_count(name, getattr(self, name), 1)
+        for name in ("num_sampled", "rounds", "eval_every", "checkpoint_every", "batch_size"):
+            _check_count(name, getattr(self, name), 1, _MOST_COUNTED)
+        _check_count("threads", self.threads, 1, _MOST_THREADS)
         for name in ("max_quantity", "local_epochs", "local_steps"):
             if getattr(self, name) is not None:
-                checked_count(name, getattr(self, name), 1)
+                _check_count(name, getattr(self, name), 1, _MOST_COUNTED)
         for name in ("seed", "partition_seed"):
             if getattr(self, name) is not None:
-                checked_count(name, getattr(self, name), 0)
+                _check_count(name, getattr(self, name), 0, MOST_WHOLE)
         for name in ("lr", "local_lr", "dirichlet_alpha"):
             _check_positive(name, getattr(self, name))
         if self.local_epochs is not None and self.local_steps is not None:
@@ -160,7 +169,7 @@ class SimulationConfig:
     @property
     def learning_rate(self) -> float:
         """The server's learning rate, as given or the data set's."""
-        return LEARNING_RATES.get(self.dataset, _OTHER_LEARNING_RATE) if self.lr is None else float(self.lr)
+        return default_learning_rate(self.dataset) if self.lr is None else float(self.lr)
 
     def make_optimizer(self) -> ServerOptimizer:
         """Return the server optimizer."""
@@ -181,6 +190,18 @@ class SimulationConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain values."""
         return {key: _plain(value) for key, value in asdict(self).items()}
+
+    def differences(self, values: Any) -> Iterator[tuple[str, Any, Any]]:
+        """Yield the settings that plain values have otherwise: name, ours, theirs; what they leave out is a default."""
+        stated = values if isinstance(values, Mapping) else {"settings": values}
+        ours = self.to_dict()
+        for known in fields(self):
+            default = {} if known.name.endswith("_params") else known.default
+            theirs = stated.get(known.name, default)
+            same = theirs == ours[known.name] and isinstance(theirs, bool) == isinstance(ours[known.name], bool)
+            if known.name not in WITHOUT_EFFECT and not same:
+                yield known.name, ours[known.name], theirs
+        yield from ((name, "none", stated[name]) for name in stated if name not in ours)
 
     @classmethod
     def read(cls, path: Path, *, trust: bool = False) -> SimulationConfig:
@@ -208,6 +229,16 @@ class SimulationConfig:
         return cls(**values)
 
 
+def default_learning_rate(dataset: str) -> float:
+    """Return the server's learning rate for a data set where none is given."""
+    return LEARNING_RATES.get(dataset, _OTHER_LEARNING_RATE)
+
+
+def _check_count(name: str, value: Any, least: int, most: int) -> None:
+    if checked_count(name, value, least) > most:
+        raise ValueError(f"{name}={clipped(value)}; give a whole number of at most {most}")
+
+
 def _check_positive(name: str, value: Any) -> None:
     if value is not None and not (_is_finite(value) and value > 0):
         raise ValueError(f"{name}={value!r}; give a finite number above 0")
@@ -219,7 +250,12 @@ def _check_at_least(name: str, value: Any, least: float) -> None:
 
 
 def _is_finite(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _plain(value: Any) -> Any:
@@ -232,10 +268,12 @@ def _plain(value: Any) -> Any:
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the settings of a TOML file, hyphens in keys being the same as underscores."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = read_bounded(path, _LARGEST_FILE)
     except FileNotFoundError:
         raise ValueError(f"there is no configuration file {path}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    try:
+        values = parsed_toml(content)
+    except ValueError as error:
         raise ValueError(f"{path} is not valid TOML: {error}") from error
     return {key.replace("-", "_"): value for key, value in values.items()}
 

@@ -7,25 +7,29 @@ the run resumes. Every file appears whole or not at all.
 from __future__ import annotations
 
 import json
+import os
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from fedra.files import folder_inside, inside, locked, remove_folder, write_text, write_whole
-from fedra.optimizers import OptimizerState
+from fedra.simulation.checkpoint import DIGEST, digest, read_checkpoint
 from fedra.simulation.config import SimulationConfig, to_toml
+from fedra.simulation.parquet import as_frame
+from fedra.simulation.record_files import CHECKPOINT, PARTS, parts_of, read_records
+from fedra.simulation.records import RECORD_TYPES, summary
+from fedra.simulation.result_file import read_result
 from fedra.simulation.rounds import ServerState
+from fedra.untrusted import clipped
 
-CONFIG, CHECKPOINT, RESULT = "config.toml", "checkpoint.safetensors", "result.json"
-FRAMES = ("rounds", "clients")
-PARTS = "parts"
+CONFIG, RESULT = "config.toml", "result.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +51,12 @@ class RunFolder:
     @classmethod
     def existing(cls, path: Path, *, trust: bool = False) -> tuple[RunFolder, SimulationConfig]:
         """Return the folder of an earlier run, and its configuration; `trust` as in `SimulationConfig.read`."""
-        if not (path / CONFIG).is_file():
+        if not os.path.lexists(path / CONFIG):
             raise ValueError(f"{path} is not a run folder: it has no {CONFIG}; start one with fedra run --out {path}")
-        return cls(path=path), SimulationConfig.read(path / CONFIG, trust=trust)
+        try:
+            return cls(path=path), SimulationConfig.read(path / CONFIG, trust=trust)
+        except (ValueError, TypeError, ArithmeticError) as error:
+            raise error if str(path / CONFIG) in str(error) else ValueError(f"{path / CONFIG}: {error}") from error
 
     def locked(self) -> AbstractContextManager[None]:
         """Hold the folder; a second process that wants it is told."""
@@ -60,63 +67,75 @@ class RunFolder:
         parts = folder_inside(self.path, PARTS)
         for name, frame in frames.items():
             if len(frame):
-                write_whole(parts / f"{name}-{state.round:08d}.parquet", frame.to_parquet)
+                write = partial(frame.to_parquet, write_page_checksum=True)
+                write_whole(parts / f"{name}-{state.round:08d}.parquet", write)
         tensors: dict[str, npt.NDArray[Any]] = {"weights": np.ascontiguousarray(state.weights)}
         for name, moment in state.optimizer.moments.items():
             tensors[f"optimizer.{name}"] = np.ascontiguousarray(moment)
         metadata = {"round": str(state.round), "step": str(state.optimizer.step), "seconds": repr(seconds)}
+        metadata[DIGEST] = digest(tensors, metadata)
         write_whole(self.path / CHECKPOINT, lambda target: save_file(tensors, target, metadata=metadata))
 
-    def load(self) -> tuple[ServerState, float] | None:
-        """Return the state at the last checkpoint and the seconds run until then; None before the first."""
-        if not (self.path / CHECKPOINT).is_file():
-            self._drop_parts_after(0)
-            return None
-        try:
-            with safe_open(self.path / CHECKPOINT, framework="np") as stored:
-                metadata = stored.metadata()
-                tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 (not a mapping)
-            moments = {name.removeprefix("optimizer."): tensors[name] for name in tensors if name != "weights"}
-            state = ServerState(
-                round=int(metadata["round"]),
-                weights=tensors["weights"],
-                optimizer=OptimizerState(step=int(metadata["step"]), moments=moments),
-            )
-            seconds = float(metadata["seconds"])
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"{self.path / CHECKPOINT} cannot be read ({error}); remove it to start this run again"
-            ) from error
-        self._drop_parts_after(state.round)
-        return state, seconds
+    def load(self, initial: ServerState, rounds: int) -> tuple[ServerState, float] | None:
+        """Return the state at the last checkpoint and the seconds run until then; None before the first.
+
+        Args:
+            initial: the run's state before the first round.
+            rounds: how many the run has in all.
+        """
+        loaded = read_checkpoint(self.path / CHECKPOINT, initial, rounds)
+        done = 0 if loaded is None else loaded[0].round
+        # Better told now than when the last round is done: a part that is missing or damaged cannot be made again.
+        read_records(self.path, rounds=done, whole=False)
+        self._drop_parts_after(done)
+        return loaded
 
     def finish(self, result: dict[str, Any]) -> None:
         """Join the parts and write the result; afterwards the run is complete."""
-        for name in FRAMES:
-            write_whole(self.path / f"{name}.parquet", self.frame(name).to_parquet)
+        for name, frame in self.frames().items():
+            write_whole(self.path / f"{name}.parquet", partial(frame.to_parquet, write_page_checksum=True))
         write_text(self.path / RESULT, json.dumps(result, indent=2, sort_keys=True) + "\n")
         remove_folder(self.path, PARTS)
 
     def result(self) -> dict[str, Any] | None:
         """Return the result of a complete run, None of one that is not."""
-        file = self.path / RESULT
-        if not file.is_file():
+        return read_result(self.path / RESULT)
+
+    def complete(self, config: SimulationConfig) -> tuple[dict[str, Any], dict[str, pd.DataFrame]] | None:
+        """Return result and records of a complete run, None of one that is not; they must belong together."""
+        result = self.result()
+        if result is None:
             return None
-        result: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        return result
+        remedy = f"put the right file back, or remove {self.path} to run it again"
+        if result["rounds"] != config.rounds:
+            raise ValueError(
+                f"{self.path / RESULT} is of {result['rounds']} rounds, {CONFIG} of {config.rounds}; {remedy}"
+            )
+        for key, ours, theirs in config.differences(result.get("config")):
+            raise ValueError(
+                f"{self.path / RESULT} is of a run with {key} {clipped(theirs)}, {CONFIG} has {ours}; {remedy}"
+            )
+        frames = self.frames()
+        for key, value in summary(frames["rounds"]).items():
+            if result[key] != value:
+                raise ValueError(
+                    f"{self.path / RESULT} has {key} {result[key]}, the records in rounds.parquet {value}; {remedy}"
+                )
+        return result, frames
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return a record, whole or as far as it goes."""
-        whole = self.path / f"{name}.parquet"
-        if self.result() is not None:
-            if not whole.is_file():
-                raise ValueError(f"{whole} is not there, or no file; remove {self.path / RESULT} to run this again")
-            return pd.read_parquet(whole)
-        parts = sorted(part for part in (self.path / PARTS).glob(f"{name}-*.parquet") if part.is_file())
-        return pd.concat([pd.read_parquet(part) for part in parts], ignore_index=True) if parts else pd.DataFrame()
+        return self.frames()[name]
+
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """Return the records of rounds and of clients, whole or as far as they go."""
+        result = self.result()
+        rounds = None if result is None else result["rounds"]
+        tables = read_records(self.path, rounds=rounds, whole=result is not None)
+        return {name: as_frame(table, RECORD_TYPES[name]) for name, table in tables.items()}
 
     def _drop_parts_after(self, until: int) -> None:
+        kept = {file for parts in parts_of(self.path).values() for number, file in parts.items() if number <= until}
         for part in inside(self.path, PARTS).glob("*"):
-            number = part.stem.rpartition("-")[2]
-            if not number.isdigit() or int(number) > until or part.suffix != ".parquet":
+            if part not in kept:
                 part.unlink()

@@ -34,6 +34,7 @@ _CLIENT_TYPES = {
     "weight": "float64",
     "reason": "str",
 }
+RECORD_TYPES = {"rounds": _ROUND_TYPES, "clients": _CLIENT_TYPES}
 
 
 def round_frame(outcomes: Iterable[RoundOutcome]) -> pd.DataFrame:

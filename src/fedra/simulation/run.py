@@ -78,12 +78,14 @@ def resume(
         trust: whether code that the folder names, such as an own rule, may be imported; else that is an error.
     """
     folder, config = RunFolder.existing(Path(path), trust=trust)
-    result = folder.result()
-    if result is not None:
-        return SimulationResult(summary=result, rounds=folder.frame("rounds"), clients=folder.frame("clients"))
+    complete = folder.complete(config)
+    if complete is not None:
+        result, frames = complete
+        return SimulationResult(summary=result, rounds=frames["rounds"], clients=frames["clients"])
     simulation = Simulation(config, dataset)
     with folder.locked():
-        state, seconds = folder.load() or (simulation.initial_state(), 0.0)
+        initial = simulation.initial_state()
+        state, seconds = folder.load(initial, config.rounds) or (initial, 0.0)
         return _run(simulation, folder, state, seconds, progress)
 
 
@@ -127,7 +129,10 @@ def _run(
         if folder is None:
             rounds, clients = (pd.concat(parts[name], ignore_index=True) for name in ("rounds", "clients"))
         else:
-            rounds, clients = folder.frame("rounds"), folder.frame("clients")
+            frames = folder.frames()
+            rounds, clients = frames["rounds"], frames["clients"]
+            if len(rounds) != config.rounds:
+                raise ValueError(f"{folder.path} has records of {len(rounds)} rounds, {config.rounds} were run")
         result = _result(config, simulation, state, rounds, seconds)
         if folder is not None:
             folder.finish(result)

@@ -1,0 +1,129 @@
+"""What others wrote, read with care: files of bounded size, JSON and TOML of bounded depth, texts made harmless."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import stat
+import tomllib
+import unicodedata
+from pathlib import Path
+from typing import Any, BinaryIO
+
+MEBIBYTE = 1 << 20
+# The whole numbers that tables hold.
+MOST_WHOLE = 2**63 - 1
+_DEEPEST = 32
+_LONGEST_INTEGER = 20
+_LONGEST_REASON = 300
+
+
+def opened(path: Path) -> BinaryIO:
+    """Open a regular file to read; a pipe, a device or a folder, which could block or never end, is an error."""
+    try:
+        # Without O_NONBLOCK a pipe would wait for somebody to write into it.
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"{path} cannot be read ({reason}); check its name and permissions") from error
+    kind = os.fstat(handle).st_mode
+    if not stat.S_ISREG(kind):
+        os.close(handle)
+        what = "a folder" if stat.S_ISDIR(kind) else "a pipe or a device"
+        raise ValueError(f"{path} is {what}, not a file; remove it or put the file back")
+    return os.fdopen(handle, "rb")
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """Return the content of a regular file of at most so many bytes."""
+    with opened(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"{path} has more than {most:,} bytes, the most that such a file may have; put the file back")
+    return content
+
+
+def parsed_json(text: bytes | str) -> Any:
+    """Return what a JSON text says; whole numbers of more than 20 digits become floats, which fit no count.
+
+    Raises:
+        ValueError: where it is no UTF-8, no JSON, or too deep to be taken apart.
+    """
+    try:
+        return json.loads(text if isinstance(text, str) else text.decode(), parse_int=_whole)
+    except RecursionError:
+        raise ValueError("too many brackets within brackets") from None
+
+
+def parsed_toml(text: bytes) -> dict[str, Any]:
+    """Return what a TOML text says, tables within tables up to 32 deep."""
+    try:
+        values = tomllib.loads(text.decode())
+    except RecursionError:
+        raise ValueError("too many brackets within brackets") from None
+    check_depth(values)
+    return values
+
+
+def check_depth(value: Any) -> None:
+    """Raise where lists and tables lie more than 32 deep in one another: what walks through them could not."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return
+    raise ValueError(f"more than {_DEEPEST} brackets within brackets")
+
+
+def is_whole(value: Any, least: int = 0, most: int = MOST_WHOLE) -> bool:
+    """Whether a value is a whole number in this range; True and False are none."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def is_number(value: Any, least: float = -math.inf, most: float = math.inf) -> bool:
+    """Whether a value is a finite number in this range, one that a float can hold."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value) and least <= value <= most
+    except OverflowError:
+        return False
+
+
+def encodable(text: str) -> str:
+    """Return a text that can be written to a file: half a surrogate pair becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks and control characters."""
+    if not text.isprintable():
+        text = "".join(" " if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") else c for c in text)
+    return " ".join(text.split())
+
+
+def clipped(text: object, longest: int = _LONGEST_REASON) -> str:
+    """Return a text that others chose on one line, harmless on a terminal, and not too long."""
+    try:
+        line = one_line(str(text)[: 4 * longest])
+    except ValueError:
+        line = "a number of thousands of digits"
+    return line if len(line) <= longest else f"{line[: longest - 1]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def is_file_name(name: object) -> bool:
+    """Whether a text names one entry of a folder: nothing that leads elsewhere, and nothing that cannot be shown."""
+    return isinstance(name, str) and re.fullmatch(r"[!-.0-~]{1,200}", name) is not None and name not in (".", "..")
+
+
+def _whole(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _LONGEST_INTEGER else float(digits)
