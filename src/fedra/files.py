@@ -22,7 +22,7 @@ LOCK = ".lock"
 _FRESH = ".fedra-{}.new"
 # Should something else take a file's place after the look at it: no link is followed, no pipe waited for.
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_KINDS = {stat.S_IFREG: "a file", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+_KINDS = {stat.S_IFREG: "a file", stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
 def inside(root: Path, *names: str) -> Path:

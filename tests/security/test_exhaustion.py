@@ -15,7 +15,7 @@ from tests.security.older import OK, older_round
 
 from fedra.flower import Guard, RobustStrategy, legacy
 
-# An honest round of these models takes milliseconds.
+# An honest round of these models takes milliseconds. Of the processor, so that a busy machine does not count.
 SECONDS = 1.0
 STRATEGIES = {
     "guard": lambda **options: Guard(FedAvg(), **options),
@@ -95,9 +95,9 @@ def check_dropped(make, client, reason: str) -> None:
     reports: list = []
     strategy, grid, sent = make(on_round=reports.append), federation(8, node_1=client), record(model())
     replies = grid.send_and_receive(strategy.configure_train(1, sent, ConfigRecord(), grid))
-    begin = time.perf_counter()
+    begin = time.process_time()
     arrays, _ = strategy.aggregate_train(1, replies)
-    assert time.perf_counter() - begin < SECONDS
+    assert time.process_time() - begin < SECONDS
     assert arrays is not None
     assert reports[0].kept == 7
     bad = next(entry for entry in reports[0].clients if entry["client"] == 1)
@@ -147,9 +147,9 @@ def test_the_older_api_reads_no_more(case, make):
     older_round(make(), [answer(place) for place in range(8)], SENT)
     reports: list = []
     strategy = make(on_round=reports.append)
-    begin = time.perf_counter()
+    begin = time.process_time()
     arrays, _ = older_round(strategy, [hostile, *(answer(place) for place in range(1, 8))], SENT)
-    assert time.perf_counter() - begin < SECONDS
+    assert time.process_time() - begin < SECONDS
     assert arrays is not None
     assert reports[0].kept == 7
     assert reason in reports[0].clients[0]["reason"]
@@ -168,9 +168,9 @@ def test_an_evaluation_reads_no_more(make):
     strategy, grid = make(on_round=reports.append), federation(8, node_1=client)
     arrays, _ = one_round(strategy, grid, record(model()))
     replies = grid.send_and_receive(strategy.configure_evaluate(1, arrays, ConfigRecord(), grid))
-    begin = time.perf_counter()
+    begin = time.process_time()
     metrics = strategy.aggregate_evaluate(1, replies)
-    assert time.perf_counter() - begin < SECONDS
+    assert time.process_time() - begin < SECONDS
     assert metrics["accuracy"] == pytest.approx(0.9)
 
 

@@ -152,7 +152,7 @@ def test_a_small_file_does_not_become_a_large_one(tmp_path):
     path = tmp_path / "state.npz"
     write(path, GUARD, {**MODEL, "w": np.zeros(5 * 10**7, np.uint8)}, save=np.savez_compressed)
     assert path.stat().st_size < 10**6
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(ValueError, match="not a state that fedra saved"):
         start(Guard(FedAdam(), state=path))
-    assert time.perf_counter() - begin < 0.5
+    assert time.process_time() - begin < 0.5
