@@ -4,6 +4,7 @@ import json
 import logging
 
 import numpy as np
+import pandas as pd
 import pytest
 from flwr.serverapp.strategy import FedAvg
 from hypothesis import given
@@ -13,7 +14,9 @@ from tests.flower.federation import MemoryGrid, arrays_of, federation, honest, m
 import fedra
 from fedra import WarningLimits
 from fedra.alarms import Streaks, round_warnings, shown
+from fedra.audit.command import audit
 from fedra.flower import Guard, RobustStrategy
+from fedra.simulation import SimulationConfig, resume, simulate
 
 
 def round_of(claims, *, seed=0, true=None):
@@ -155,3 +158,30 @@ def test_limits_that_make_no_sense_are_named(limits, error, message):
 def test_limits_are_limits():
     with pytest.raises(TypeError, match=r"warn_at=5; give fedra\.WarningLimits"):
         Guard(FedAvg(), warn_at=5)
+
+
+def test_warnings_show_in_the_trails_summary_and_page(tmp_path):
+    trail = tmp_path / "audit.jsonl"
+    strategy = Guard(FedAvg(), rule=fedra.FedRA(malicious_ratio=0), audit=trail)
+    one_round(strategy, federation(8, node_3=captured), record(model()))
+    page = tmp_path / "page.html"
+    text = audit(trail, html=page)
+    assert "round 1: client 3 alone is 100% of this round" in text
+    assert "round 1: client 3 alone is 100% of this round" in page.read_text()
+
+
+def test_warnings_are_in_the_records_of_a_run(tmp_path):
+    config = SimulationConfig(rounds=3, rule="fedavg", setting="fixed", claimed_quantity=10**9, num_sampled=10)
+    result = simulate(config, out=tmp_path / "run")
+    assert (result.rounds["num_malicious"] > 0).any()
+    warned = result.rounds[result.rounds["warnings"] != ""]
+    assert len(warned) > 0
+    assert warned["warnings"].str.contains("of this round's result").all()
+    assert resume(tmp_path / "run").rounds["warnings"].tolist() == result.rounds["warnings"].tolist()
+
+
+def test_records_of_earlier_versions_have_no_warnings(tmp_path):
+    simulate(SimulationConfig(rounds=2, num_sampled=10), out=tmp_path / "run")
+    file = tmp_path / "run" / "rounds.parquet"
+    pd.read_parquet(file).drop(columns="warnings").to_parquet(file)
+    assert resume(tmp_path / "run").rounds["warnings"].tolist() == ["", ""]

@@ -13,6 +13,7 @@ from fedra.untrusted import clipped, encodable
 _MOST_COLUMNS = 2000
 # One for each client and round: more of them no browser shows.
 _MOST_MARKS = 2_000_000
+_MOST_WARNINGS = 100
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --kept: #2e7d5b; --out: #c0392b; --bad: #8e24aa; --none: #8882; }
@@ -50,6 +51,8 @@ def audit_page(trail: Trail, *, title: str) -> str:
     notes = "".join(
         f"<li>round {r['round']} ({escape(name(r['phase']))}): {escape(clipped(r['note']))}</li>" for r in skipped
     )
+    warned = [(r["round"], clipped(text)) for r in rounds for text in r.get("warnings", ())]
+    warnings = "".join(f"<li>round {number}: {escape(text)}</li>" for number, text in warned[-_MOST_WARNINGS:][::-1])
     title = encodable(clipped(title))
     return f"""<!doctype html>
 <html lang="en">
@@ -64,6 +67,7 @@ def audit_page(trail: Trail, *, title: str) -> str:
 <p>{len(rounds)} training rounds, {len(skipped)} rounds skipped, {trail.unreadable} unreadable lines,
 {trail.lost} lines missing because the disk did not take them.
 Clients that were dropped most often come first; each mark is a round, hover for its figures.</p>
+{f"<h2>Warnings</h2><p>{len(warned):,} in all, the latest first.</p><ul>{warnings}</ul>" if warned else ""}
 {_KEY}
 <div class="scroll"><table>
 <thead><tr><th>client</th><th class="n">replies</th><th class="n">dropped</th><th>timeline</th><th>why</th></tr></thead>

@@ -15,6 +15,7 @@ LEFT_OUT = "left out of this round's training"
 
 _LONGEST_NAME = 80
 _LARGEST_IN_FULL = 1e15
+_SHOWN_WARNINGS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +98,10 @@ def summary_text(trail: Trail) -> str:
         for r in trail.rounds
         if r["note"]
     ]
+    warned = [(r["round"], clipped(text)) for r in training for text in r.get("warnings", ())]
+    if warned:
+        lines.append(f"{_count(len(warned), 'warning')}, the last:")
+        lines += [f"  round {number}: {text}" for number, text in warned[-_SHOWN_WARNINGS:]]
     if trail.skipped_bytes:
         lines.append(f"the first {trail.skipped_bytes:,} bytes were not looked at: the trail is too long for all of it")
     if trail.unreadable:

@@ -144,4 +144,6 @@ def _table(result: SimulationResult) -> Table:
     ):
         value = figures[key]
         table.add_row(label, "-" if value is None else form.format(value))
+    if warned := int((result.rounds["warnings"] != "").sum()):
+        table.add_row("rounds with warnings, see rounds.parquet", f"{warned:,}")
     return table

@@ -33,7 +33,7 @@ def read_parquet(path: Path, types: Mapping[str, str], *, most: int, optional: S
         path: the file.
         types: the pandas type of each column.
         most: how many lines there may be.
-        optional: columns that may be missing.
+        optional: columns that may be missing; texts are empty then.
 
     Raises:
         FileNotFoundError: where there is none.
@@ -48,6 +48,10 @@ def read_parquet(path: Path, types: Mapping[str, str], *, most: int, optional: S
                 raise ValueError(f"{parquet.metadata.num_rows:,} lines where there can be {most:,}")
             wanted = [name for name in types if name in present]
             table = parquet.read(columns=wanted, use_threads=False).select(wanted)
+        for name in optional:
+            if name in types and types[name] == "str" and name not in present:
+                table = table.append_column(name, pa.repeat("", len(table)))
+                wanted.append(name)
         table = table.cast(pa.schema([(name, _STORED[types[name]]) for name in wanted]))
         table.validate(full=True)
         for name in wanted:

@@ -20,6 +20,8 @@ PARTS = "parts"
 _MOST_LINES = 20_000_000
 _MOST_SAMPLED = 2**31 - 1
 _PART = re.compile(r"(rounds|clients)-([0-9]{8,18})\.parquet")
+# Columns that earlier versions did not write.
+_LATER = ("warnings",)
 _COUNTS = ("num_sampled", "num_malicious", "num_kept", "caught", "missed", "wronged")
 
 # Rounds of a run and, for each of them, how many clients it had.
@@ -73,7 +75,7 @@ def read_record(
     if whole:
         file = run / f"{name}.parquet"
         try:
-            table = read_parquet(file, kept, most=_most(name, 0, rounds, sampled))
+            table = read_parquet(file, kept, most=_most(name, 0, rounds, sampled), optional=_LATER)
         except FileNotFoundError:
             raise ValueError(f"{file} is missing; put it back, or remove {run} to run it again") from None
         _check(file, name, table, 0, _rounds_in(table) if rounds is None else rounds, sampled)
@@ -83,7 +85,7 @@ def read_record(
     for until, file in sorted(parts_of(run)[name].items()):
         if rounds is not None and until > rounds:
             break
-        table = read_parquet(file, kept, most=_most(name, done, until, sampled))
+        table = read_parquet(file, kept, most=_most(name, done, until, sampled), optional=_LATER)
         _check(file, name, table, done, until, sampled)
         tables.append(table)
         done = until

@@ -21,6 +21,7 @@ _ROUND_TYPES = {
     "wronged": "int64",
     "accuracy": "float64",
     "note": "str",
+    "warnings": "str",
 }
 _CLIENT_TYPES = {
     "round": "int64",
@@ -51,6 +52,7 @@ def round_frame(outcomes: Iterable[RoundOutcome]) -> pd.DataFrame:
             "wronged": outcome.wronged,
             "accuracy": np.nan if outcome.accuracy is None else outcome.accuracy,
             "note": outcome.verdict.note,
+            "warnings": "; ".join(outcome.verdict.warnings),
         }
         for outcome in outcomes
     ]
