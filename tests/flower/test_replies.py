@@ -9,6 +9,7 @@ from tests.flower.federation import federation, model, one_round, record
 
 from fedra import FedRA
 from fedra.flower import Guard, RobustStrategy
+from fedra.flower.claims import read_metrics
 
 STRATEGIES = {
     "robust": lambda **options: RobustStrategy(rule=FedRA(num_malicious=1), **options),
@@ -83,3 +84,11 @@ def test_bad_evaluations_are_dropped_too(make):
     messages = strategy.configure_evaluate(1, record(model()), ConfigRecord(), grid)
     metrics = strategy.aggregate_evaluate(1, grid.send_and_receive(messages))
     assert metrics["accuracy"] == pytest.approx(0.5)
+
+
+def test_a_list_of_whole_and_other_numbers_is_one_of_floats():
+    """Flower's records take lists of one type only, and raise for others."""
+    values, _ = read_metrics({"mixed": [1, 0.5], "whole": [1, 2], "none": []})
+    assert values == {"mixed": [1.0, 0.5], "whole": [1, 2], "none": []}
+    assert [type(number) for number in values["mixed"]] == [float, float]
+    MetricRecord(values)

@@ -37,7 +37,7 @@ class Trail:
 def read_trail(path: str | os.PathLike[str]) -> Trail:
     """Read a trail and the files rotated away from it; a line that is torn or not as it should be is counted."""
     current = Path(path)
-    files = [file for _, file in rotated(current) if file.is_file()] if current.parent.is_dir() else []
+    files = [file for _, file in rotated(current)] if current.parent.is_dir() else []
     if os.path.lexists(current):
         files.append(current)
     if not files:

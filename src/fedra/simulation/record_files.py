@@ -34,7 +34,7 @@ def parts_of(run: Path) -> dict[str, dict[int, Path]]:
     folder = run / PARTS
     if folder.is_symlink():
         # Parts that no checkpoint covers are removed, and what lies elsewhere is not this run's to remove.
-        raise ValueError(f"{folder} is a link; put the folder itself in its place")
+        raise ValueError(f"{folder} is a link to {str(folder.readlink())!r}; put the folder itself in its place")
     for file in sorted(folder.iterdir()) if os.path.lexists(folder) else ():
         if match := _PART.fullmatch(file.name):
             found[match[1]][int(match[2])] = file
