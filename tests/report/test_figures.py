@@ -56,7 +56,7 @@ def test_bars_of_figure_5_are_the_means(drawings, cells):
     own = chosen(
         cells, dataset=["mnist"], partition=["iid"], setting=["dynamic"], attack=["label-flip", "lie", "optimize"]
     )
-    rules = ("fedra", "fedra, under-estimated", "fedra, over-estimated")
+    rules = ("fedra, mcne", "fedra, under-estimated", "fedra, over-estimated")
     places = {(c.rule, c.attack, c.alpha_q) for c in own if c.rule in rules}
     means = [np.mean([accuracy_of(c) for c in own if (c.rule, c.attack, c.alpha_q) == place]) for place in places]
     assert len(places) == 18

@@ -120,7 +120,7 @@ def test_figures_have_tables_of_their_own(tables):
     assert [(c.attack, c.alpha_q, c.attack_label) for c in clean.columns] == [("none", None, "No attack")]
     assert "Uniform" in {row.label for row in clean.rows}
     assert [row.label for row in tables["figure5-mnist"].rows] == [
-        "FedRA",
+        "FedRA with MCNE",
         "FedRA, under-estimated",
         "FedRA, over-estimated",
     ]

@@ -11,6 +11,7 @@ BENIGN, MALICIOUS = "#0072b2", "#d55e00"
 
 _RULES = {
     "fedra": "#d55e00",
+    "fedra, mcne": "#d55e00",
     "fedra, under-estimated": "#56b4e9",
     "fedra, over-estimated": "#0072b2",
     "fedavg": "#0072b2",

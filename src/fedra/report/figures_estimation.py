@@ -62,7 +62,7 @@ def _bars(
 ) -> None:
     entries = [entry_of(cell for cell in cells if (cell.attack, cell.alpha_q) == place) for place in places]
     points = [(at + offset, e.mean, e.std or 0.0) for at, e in enumerate(entries) if e and e.mean is not None]
-    name = {0: "FedRA with MCNE", 1: "under-estimated", 2: "over-estimated"}[estimation_rules().index(rule)]
+    name = ("FedRA with MCNE", "under-estimated", "over-estimated")[estimation_rules().index(rule)]
     where, means, spreads = zip(*points, strict=True) if points else ((), (), ())
     yerr = spreads if any(spreads) else None
     axes.bar(where, means, 0.25, yerr=yerr, capsize=2, color=rule_colour(rule), label=name, error_kw={"linewidth": 0.8})

@@ -15,6 +15,7 @@ from fedra.report.colours import BENIGN, MALICIOUS
 from fedra.report.drawing import Drawing, label, legend_below, panels, styled
 from fedra.report.names import printed
 from fedra.report.rows import datasets_of
+from fedra.report.tables import figure_rules
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +28,7 @@ def score_distributions(cells: Sequence[ReportCell], scores: pd.DataFrame) -> Dr
     wanted = [
         cell
         for cell in cells
-        if cell.rule in definition["rules"]
+        if cell.rule in figure_rules(6)
         and cell.attack in definition["attacks"]
         and (cell.partition, cell.setting) == ("iid", "dynamic")
         and cell.alpha_q in definition["alpha_q"]

@@ -21,6 +21,7 @@ _OURS = {
     "dynamic": "dynamic ratio",
     "none": "No attack",
     "uniform": "Uniform",
+    "fedra, mcne": "FedRA with MCNE",
     "fedra, under-estimated": "FedRA, under-estimated",
     "fedra, over-estimated": "FedRA, over-estimated",
 }

@@ -190,8 +190,14 @@ def _estimation_tables(cells: Sequence[ReportCell]) -> list[Table]:
 
 @cache
 def estimation_rules() -> tuple[str, ...]:
-    """Return the labels that Figures 4 and 5 compare: FedRA first."""
-    figure = next(figure for figure in read_paper().figures if figure.number == 5)
+    """Return the labels that Figures 4 and 5 compare: FedRA with MCNE first."""
+    return figure_rules(5)
+
+
+@cache
+def figure_rules(number: int) -> tuple[str, ...]:
+    """Return the labels of the rules that one of the paper's figures shows."""
+    figure = next(figure for figure in read_paper().figures if figure.number == number)
     return tuple(entry if isinstance(entry, str) else entry["label"] for entry in figure.grid["rules"])
 
 
