@@ -37,7 +37,7 @@ def test_what_is_written(whole, report):
     assert "figure1-digits-iid-dynamic.csv" in names
     assert all(file.is_file() and file.stat().st_size for file in (*report.tables, *report.figures))
     assert {file.name for file in report.figures} >= {"figure1.png", "figure1.svg"}
-    assert report.missing == ("figure2", "figure4", "figure5")
+    assert report.missing == ("figure2", "figure4", "figure5", "figure6")
     assert report.counts["failed"] == 1
     assert report.counts["missing"] == 1
 
