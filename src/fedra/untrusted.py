@@ -34,7 +34,7 @@ def opened(path: Path) -> BinaryIO:
     if not stat.S_ISREG(kind):
         os.close(handle)
         what = "a folder" if stat.S_ISDIR(kind) else "a pipe or a device"
-        raise ValueError(f"{path} is {what}, not a file; remove it or put the file back")
+        raise ValueError(f"{path} is {what}, not a file; a file must be there")
     return os.fdopen(handle, "rb")
 
 

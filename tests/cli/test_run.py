@@ -165,7 +165,7 @@ def test_an_unknown_key_of_the_file() -> None:
 
 
 def test_a_directory_for_a_file() -> None:
-    assert ". is a folder, not a file" in mistake("--config", ".")
+    assert "is a folder, not a file; a file must be there" in mistake("--config", ".")
 
 
 def test_an_unknown_flag_gets_the_nearest() -> None:
