@@ -28,7 +28,7 @@ demo: $(STAMP) ## Show the main job on embedded data
 	$(BIN)/fedra demo
 
 test: $(STAMP) ## Run the tests
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 test-browser: $(STAMP) ## Click through a report in Chromium, installed from Debian where apt is there
 	@command -v chromium > /dev/null || { command -v apt-get > /dev/null && \

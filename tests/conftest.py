@@ -1,5 +1,6 @@
 """Hypothesis profiles: the same examples every time by default; HYPOTHESIS_PROFILE=thorough searches wider."""
 
+import gc
 import os
 import signal
 
@@ -19,3 +20,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 # A shell starts background jobs with Ctrl-C ignored, and processes inherit that: those that tests stop would go on.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what imports made out of later collections: some of Flower's strategies collect once for every reply."""
+    gc.collect()
+    gc.freeze()

@@ -31,7 +31,7 @@ def test_it_tells_what_it_wrote(folder: Path, tmp_path: Path) -> None:
     lines = done.stdout.splitlines()
     assert f"page: {tmp_path / 'out' / 'report.html'}" in lines
     assert f"compact results: {tmp_path / 'small'}" in lines
-    assert "no results for figure2, figure4, figure5" in lines
+    assert "no results for figure2, figure4, figure5, figure6" in lines
     assert lines[0].startswith("runs: ")
     assert " missing" in lines[0]
     assert "Mine &amp; yours" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import sys
 import time
@@ -24,6 +25,7 @@ def main() -> int:
     TaskIdentity.run_id = TaskIdentity.node_id = TaskIdentity.task_id = 1
     logging.getLogger("flwr").setLevel(logging.CRITICAL)
     warnings.simplefilter("ignore")
+    gc.freeze()  # some of Flower's strategies collect once for every reply
     failed = 0
     for target in options.target or TARGETS:
         if options.episode is not None:
