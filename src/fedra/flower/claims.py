@@ -57,13 +57,19 @@ def read_metrics(
         if key == leave_out:
             continue
         if isinstance(value, list):
-            values[key], kind = [read_number(key, number) for number in value], f"a list of {len(value)}"
+            values[key], kind = _alike([read_number(key, number) for number in value]), f"a list of {len(value)}"
         elif words and isinstance(value, bool | str | bytes):
             values[key], kind = value, type(value).__name__
         else:
             values[key], kind = read_number(key, value), "one number"
         kinds.append((key, kind))
     return values, kinds_of(kinds)
+
+
+def _alike(numbers: list[int | float]) -> list[int] | list[float]:
+    """Return numbers of one type, as Flower's records want them."""
+    whole = [number for number in numbers if isinstance(number, int)]
+    return whole if len(whole) == len(numbers) else [float(number) for number in numbers]
 
 
 def _check_count(metrics: Mapping[str, Any]) -> None:
