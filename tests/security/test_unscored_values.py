@@ -221,3 +221,25 @@ def test_config_records_of_a_few_do_not_reach_the_inner_strategy():
     _, metrics = one_round(Guard(Reads(), rule="multi-krum"), MemoryGrid(clients), record(model()))
     assert metrics["fedra-skipped"] == 0
     assert set(seen) == {2}
+
+
+@pytest.mark.parametrize("each", [[1, 0.5], [1, 2], [0.5, 10**99], [-0.0, 0]])
+@pytest.mark.parametrize("make", [lambda: Guard(FedAvg()), RobustStrategy], ids=["guard", "robust"])
+def test_a_list_of_metrics_of_several_types_does_not_end_the_run(make, each):
+    """Flower's own records refuse to hold whole numbers and others in one list, wherever one is made of it."""
+
+    def client(message: Message) -> Message:
+        metrics = MetricRecord({"each": [0.5, 0.25], "num-examples": 20})
+        if message.metadata.dst_node_id == 1:
+            metrics.__dict__["_data"]["each"] = each
+        content = RecordDict({"metrics": metrics})
+        if message.metadata.message_type.startswith("train"):
+            rng = np.random.default_rng(message.metadata.dst_node_id)
+            content["arrays"] = record(moved(message.content["arrays"], rng))
+        return Message(content, reply_to=message)
+
+    strategy, grid = make(), MemoryGrid(dict.fromkeys(range(1, 9), client))
+    arrays, metrics = one_round(strategy, grid, record(model()))
+    assert metrics["each"] == pytest.approx([(each[0] + 3.5) / 8, (each[1] + 1.75) / 8])
+    messages = strategy.configure_evaluate(1, arrays, ConfigRecord(), grid)
+    assert len(strategy.aggregate_evaluate(1, grid.send_and_receive(messages))["each"]) == 2

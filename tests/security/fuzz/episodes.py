@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,6 +44,8 @@ def _trained(seed: int) -> dict[str, np.ndarray]:
 # Clients answer with the types they hold, whatever the server has made of them. None of these is ever changed.
 POOL = [ArrayRecord({name: Array(array) for name, array in _trained(seed).items()}) for seed in range(40)]
 METRICS = {"loss": 0.5, "each": [0.5, 0.25]}
+# Flower's q-FedAvg collects garbage once for each reply: not all that was imported, again and again.
+gc.freeze()
 
 
 def message_episode(make: Callable[..., Any], rng: random.Random, only: Sequence[str] = tuple(MODEL)) -> int:

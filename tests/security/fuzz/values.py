@@ -13,10 +13,10 @@ NUMBERS = (
     0.0, -0.0, 0.5, 1e-45, 5e-324, 1e9, 3e38, 1e100, 1.7e308, -1.7e308, float("nan"), float("inf"), float("-inf"),
     True, False, None, "", "20", b"20",
     np.float32(2), np.float64("nan"), np.int64(7), np.bool_(True), 3 + 4j, (), {}, [], [1], [0.5, 0.5], [1, 0.5],
-    [None],    [float("nan")], [[1]], ["a"], [10**400], object(), np.zeros(2), [0.5] * 100_001,
+    [1, 2], [-0.0, 10**99], [None], [float("nan")], [[1]], ["a"], [10**400], object(), np.zeros(2), [0.5] * 100_001,
 )  # fmt: skip
 NAMES = (
-    "arrays", "metrics", "config", "num-examples", "loss", "fc", "half", "steps", "table", "", " ", "__proto__",
+    "arrays", "metrics", "config", "num-examples", "loss", "each", "fc", "half", "steps", "table", "", " ", "__proto__",
     "__class__", "fedra-kept", "\x1b[2J\x1b]0;x\x07", "\r\n", "\u202e", "\ud800", "\x00", "x" * 5000, "a/b", "../../x",
     "<script>", "num-examples ", "NUM-EXAMPLES",
 )  # fmt: skip
