@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import stat
@@ -13,8 +12,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 MEBIBYTE = 1 << 20
-# The whole numbers that tables hold.
-MOST_WHOLE = 2**63 - 1
 _DEEPEST = 32
 _LONGEST_INTEGER = 20
 _LONGEST_REASON = 300
@@ -82,21 +79,6 @@ def check_depth(value: Any) -> None:
         if not level:
             return
     raise ValueError(f"more than {_DEEPEST} brackets within brackets")
-
-
-def is_whole(value: Any, least: int = 0, most: int = MOST_WHOLE) -> bool:
-    """Whether a value is a whole number in this range; True and False are none."""
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-
-
-def is_number(value: Any, least: float = -math.inf, most: float = math.inf) -> bool:
-    """Whether a value is a finite number in this range, one that a float can hold."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    try:
-        return math.isfinite(value) and least <= value <= most
-    except OverflowError:
-        return False
 
 
 def encodable(text: str) -> str:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from fedra.audit.log import rotated
-from fedra.untrusted import MEBIBYTE, is_number, is_whole, opened, parsed_json
+from fedra.checks import is_number, is_whole
+from fedra.untrusted import MEBIBYTE, opened, parsed_json
 
 # A reply's line has a few hundred bytes.
 LONGEST_LINE = MEBIBYTE

@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from fedra.checks import is_number, is_whole
 from fedra.simulation import SimulationConfig
 from fedra.simulation.result_file import FIGURE_CHECKS, figure_problem
 from fedra.untrusted import (
@@ -16,8 +17,6 @@ from fedra.untrusted import (
     clipped,
     encodable,
     is_file_name,
-    is_number,
-    is_whole,
     parsed_json,
     read_bounded,
 )

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
+from fedra.checks import is_number
 from fedra.optimizers import OptimizerState
 from fedra.simulation.rounds import ServerState
-from fedra.untrusted import MEBIBYTE, clipped, is_number, opened
+from fedra.untrusted import MEBIBYTE, clipped, opened
 
 DIGEST = "sha256"
 _NAMES = {"F32": np.dtype(np.float32), "F64": np.dtype(np.float64)}

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fedra.attacks import make_attack
+from fedra.checks import MOST_WHOLE
 from fedra.data import DATASETS, PARTITIONS
 from fedra.models import MODELS
 from fedra.names import nearest
@@ -19,7 +20,7 @@ from fedra.optimizers import ServerOptimizer, make_optimizer
 from fedra.rules import Rule, make_rule, rule_parameters
 from fedra.rules.malicious import checked_count, checked_ratio
 from fedra.simulation.trust import check_trusted
-from fedra.untrusted import MEBIBYTE, MOST_WHOLE, clipped, parsed_toml, read_bounded
+from fedra.untrusted import MEBIBYTE, clipped, parsed_toml, read_bounded
 
 Setting = Literal["fixed", "dynamic"]
 QuantityStatistics = Literal["run", "round"]

@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedra.untrusted import MEBIBYTE, check_depth, clipped, is_number, is_whole, parsed_json, read_bounded
+from fedra.checks import is_number, is_whole
+from fedra.untrusted import MEBIBYTE, check_depth, clipped, parsed_json, read_bounded
 
 _LARGEST_FILE = MEBIBYTE
 
