@@ -68,6 +68,6 @@ def rounds(
         spread=draw(st.sampled_from([1.0, 0.1, 1e-3])),
         base=draw(st.sampled_from([0.0, 1.0])),
         liars=draw(st.integers(0, max(0, (clients - 3) // 4))),
-        claim=draw(st.sampled_from([None, None, None, 1e9, 1e12, 1e100])),
+        claim=draw(st.sampled_from([None, None, None, 1e9, 1e12, 2.0**53])),
         scale=draw(st.sampled_from([1.0, 1e-6, 1e6])),
     )

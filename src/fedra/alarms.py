@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from fedra import checks
 from fedra.cohort import Flags, Floats, implied_text, number_text
 
 _NAMED = 5
@@ -32,11 +31,7 @@ class WarningLimits:
 
     def __post_init__(self) -> None:
         for name, least in (("share", 0.0), ("excess", 1.0), ("streak", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
-                raise TypeError(f"{name}={value!r}; give a number of at least {least:g}")
-            if value < least:
-                raise ValueError(f"{name}={value!r}; give a number of at least {least:g}")
+            checks.number(name, getattr(self, name), least=least)
 
 
 def round_warnings(

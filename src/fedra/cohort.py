@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,17 +13,21 @@ from fedra.kernels import Rows
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+# What a rule remembers between rounds: named arrays of numbers.
+RuleState = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cohort:
-    """The usable clients of a round: updates g^i and claimed quantities q^i, all screened.
+    """The usable clients of a round: updates g^i, claimed quantities q^i and identifiers, all screened.
 
-    `threads` is how many threads a rule may use for it (None: one per core).
+    Identifiers are what the server knows clients by, for rules that remember them. `threads` is how many threads a rule
+    may use for it (None: one per core).
     """
 
     rows: Rows
     quantities: Floats
+    client_ids: tuple[Any, ...]
     threads: int | None = None
 
     def __len__(self) -> int:
@@ -63,6 +67,7 @@ class Verdict:
         quantities: (n,) claimed quantities, NaN where the claim was not a usable number.
         usable: (n,) whether the client passed screening.
         warnings: what a person should look at although the rule went on, in sentences.
+        state: what a stateful rule remembers after this round, for the next one; None for others.
     """
 
     rule: str
@@ -79,6 +84,7 @@ class Verdict:
     quantities: Floats
     usable: Flags
     warnings: tuple[str, ...] = ()
+    state: RuleState | None = None
 
     def __len__(self) -> int:
         return len(self.kept)

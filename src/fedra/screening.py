@@ -18,6 +18,8 @@ from fedra.kernels.rows import FLOATS, as_array, rows_from_vectors
 
 # Beyond this, squared distances and scores of float64 updates would leave the range of float64.
 LARGEST_VALUE = 1e140
+# The largest count that a float64 holds exactly; sums over clients stay exact and finite far beyond it.
+LARGEST_CLAIM = 2**53
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,7 +47,8 @@ def screen(
     """Separate usable clients from the rest; a client's fault is recorded, only the caller's own mistakes raise.
 
     Usable: a 1-D finite float32 or float64 update of the cohort's length, and a claimed quantity that is a finite
-    number >= 1. The length is `dimension`, or the one most clients sent; the float type is the one most clients sent.
+    number from 1 to 2**53. The length is `dimension`, or the one most clients sent; the float type is the one most
+    clients sent.
     """
     vectors = _as_list(updates)
     claims = _as_claims(quantities)
@@ -60,7 +63,7 @@ def screen(
             reasons[i] = f"update has {array.size} values instead of {length}"
     numbers_claimed = np.full(len(claims), np.nan)
     for i, claim in enumerate(claims):
-        numbers_claimed[i], fault = _read_quantity(claim)
+        numbers_claimed[i], fault = read_claim(claim)
         reasons[i] = reasons[i] or fault
 
     candidates = {i: array for i, array in enumerate(arrays) if array is not None and not reasons[i]}
@@ -69,7 +72,12 @@ def screen(
         reasons[i] = _magnitude_fault(float(magnitude))
     usable = np.array([not reason for reason in reasons], dtype=bool)
     passed = np.flatnonzero([usable[i] for i in candidates])
-    cohort = Cohort(rows=rows.take(passed), quantities=numbers_claimed[usable], threads=threads)
+    cohort = Cohort(
+        rows=rows.take(passed),
+        quantities=numbers_claimed[usable],
+        client_ids=tuple(name for name, passes in zip(ids, usable, strict=True) if passes),
+        threads=threads,
+    )
     return Screened(cohort=cohort, usable=usable, reasons=tuple(reasons), client_ids=ids, quantities=numbers_claimed)
 
 
@@ -154,18 +162,25 @@ def _narrowed(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]
         return array.astype(dtype)
 
 
-def _read_quantity(claim: Any) -> tuple[float, str]:
+def read_claim(claim: Any, name: str = "quantity") -> tuple[float, str]:
+    """Return a claimed quantity as a float in [1, 2**53], or NaN and what is wrong with it; never raises.
+
+    This is the one place where claims are checked, for simulations and for every platform. `name` is what the platform
+    calls the quantity.
+    """
     try:
         if isinstance(claim, (bool, np.bool_)) or not isinstance(claim, numbers.Real):
-            shown = f" {_short(repr(claim[:40]))}" if isinstance(claim, (str, bytes)) else ""
-            return math.nan, f"quantity{shown} is of type {type(claim).__name__}, not a number"
+            content = f" {_short(repr(claim[:40]))}" if isinstance(claim, (str, bytes)) else ""
+            return math.nan, f"{name}{content} is of type {type(claim).__name__}, not a number"
         value = float(claim)
+    except OverflowError:
+        value = math.inf
     except Exception as error:  # as above: reading a client's number may do anything
-        return math.nan, f"quantity of type {type(claim).__name__} cannot be read: {_short(error)}"
+        return math.nan, f"{name} of type {type(claim).__name__} cannot be read: {_short(error)}"
     if not math.isfinite(value):
-        return math.nan, f"quantity is {value}, not a finite number"
-    if value < 1:
-        return math.nan, f"quantity is {value:g}, less than 1"
+        return math.nan, f"{name} is {value}, not a finite number"
+    if not 1 <= value <= LARGEST_CLAIM:
+        return math.nan, f"{name} is {value:g}, not a number from 1 to 2**53"
     return value, ""
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedra.checks import whole as checked_count
 from fedra.cohort import Flags, Floats
-from fedra.rules.malicious import checked_count
 
 _PAIR = math.sqrt(2 * math.log(2))
 # Sums are taken of q / 2^64: exact for q >= 1, and far from overflow for any number of clients.

@@ -22,12 +22,12 @@ from fedra import make_rule
 )
 def test_how_few_are_too_few(rule, ratio, first, gaps):
     made = make_rule(rule, malicious_ratio=ratio)
-    assert all(made.unmet(n) for n in range(1, first))
-    assert [n for n in range(first, 100) if made.unmet(n)] == gaps
+    assert all(made.refusal(n) for n in range(1, first))
+    assert [n for n in range(first, 100) if made.refusal(n)] == gaps
 
 
 def test_bulyan_cannot_stand_against_three_tenths():
-    assert all(make_rule("bulyan", malicious_ratio=0.3).unmet(n) for n in range(1, 200))
+    assert all(make_rule("bulyan", malicious_ratio=0.3).refusal(n) for n in range(1, 200))
 
 
 def test_six_of_six_nodes():

@@ -32,7 +32,7 @@ def test_a_model_added_to_all_updates_is_added_to_the_result(name, given_round):
     updates, weights, claims = given_round
     rule = make_rule(name)
     rule = replace(rule, clamp=True) if hasattr(rule, "clamp") else rule
-    if rule.unmet(len(updates)):
+    if rule.refusal(len(updates)):
         return
     plain, whole = rule(updates, claims), rule(weights + updates, claims)
     assert plain.kept.tolist() == whole.kept.tolist()

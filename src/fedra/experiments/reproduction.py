@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fedra.checks import whole as checked_count
 from fedra.data import DEFAULT_PARTITION_SEEDS, load_dataset, partition, partition_statistics
 from fedra.experiments.folder import read_results
 from fedra.experiments.grid import AXES, Grid
@@ -17,7 +18,6 @@ from fedra.experiments.paper import BEST_IGNORANT, DatasetStatistics, Figure, re
 from fedra.experiments.protocols import Protocol, read_protocols
 from fedra.names import nearest
 from fedra.rules import Family, rule_class
-from fedra.rules.malicious import checked_count
 from fedra.simulation import SimulationConfig
 
 STATISTICS = "table1"

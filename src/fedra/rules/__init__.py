@@ -6,7 +6,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from fedra.names import import_own, nearest
-from fedra.rules.base import Decision, Family, Rule
+from fedra.rules.base import Decision, Family, Rule, StatefulRule, initial_state
+from fedra.rules.clipping import CenteredClipping
 from fedra.rules.coordinates import Median, TrimmedMean
 from fedra.rules.fedra import FedRA, quantity_robust_scores
 from fedra.rules.geometric import RFA
@@ -25,6 +26,7 @@ RULES: dict[str, type[Rule]] = {
     "bulyan": Bulyan,
     "norm-bound": NormBound,
     "rfa": RFA,
+    "centered-clipping": CenteredClipping,
     "truncate": Truncate,
     "fedra": FedRA,
 }
@@ -33,6 +35,7 @@ __all__ = [
     "RFA",
     "RULES",
     "Bulyan",
+    "CenteredClipping",
     "Decision",
     "Family",
     "FedAvg",
@@ -42,10 +45,12 @@ __all__ = [
     "MultiKrum",
     "NormBound",
     "Rule",
+    "StatefulRule",
     "TrimmedMean",
     "Truncate",
     "Uniform",
     "estimate_num_malicious",
+    "initial_state",
     "make_rule",
     "quantity_robust_scores",
     "rule_class",

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedra.alarms import round_warnings
-from fedra.cohort import Cohort, Flags, Floats, Verdict
+from fedra.cohort import Cohort, Flags, Floats, RuleState, Verdict
 from fedra.kernels import weighted_sum
 from fedra.screening import Screened, screen
 
@@ -62,15 +62,36 @@ class Rule(ABC):
             cls.needs_updates = True
 
     @abstractmethod
-    def decide(self, cohort: Cohort) -> Decision:
-        """Decide on a cohort of at least one usable client, of a size that `unmet` accepts."""
+    def decide(self, cohort: Cohort, *args: Any, **kwargs: Any) -> Any:
+        """Return the `Decision` on a cohort of at least one usable client, of a size that `refusal` accepts.
 
-    def unmet(self, num_sampled: int) -> str:
-        """Return what this rule needs and does not get from a round of this many clients; empty: nothing."""
+        A rule has ``decide(self, cohort) -> Decision``, one that remembers the form of `StatefulRule`.
+        """
+
+    def refusal(self, num_sampled: int) -> str:
+        """Return why this rule cannot decide on a round of this many clients; empty where it can."""
         return ""
 
+    def for_federation(
+        self, *, num_clients: int | None = None, malicious_ratio: float | None = None, setting: str | None = None
+    ) -> Rule:
+        """Return the rule for a federation of which so much is known; None: not known, or stated for the rule itself.
+
+        Args:
+            num_clients: N, how many clients the federation has.
+            malicious_ratio: the share of them that is malicious, where that is known and not the rule's assumption.
+            setting: "fixed" where every round has the same number of malicious clients, else "dynamic".
+        """
+        return self
+
     def __call__(
-        self, updates: Any, quantities: Any, client_ids: Sequence[Any] | None = None, *, threads: int | None = None
+        self,
+        updates: Any,
+        quantities: Any,
+        client_ids: Sequence[Any] | None = None,
+        *,
+        state: RuleState | None = None,
+        threads: int | None = None,
     ) -> Verdict:
         """Screen a round and decide on it.
 
@@ -79,6 +100,7 @@ class Rule(ABC):
                 or DLPack. Read in place.
             quantities: n numbers, how many samples each client claims.
             client_ids: n identifiers for the verdict; default 0 .. n-1.
+            state: what a stateful rule remembers, the last verdict's `state`; None before the first round.
             threads: how many threads to use, None for one per core; the verdict does not depend on it.
 
         Raises:
@@ -86,22 +108,27 @@ class Rule(ABC):
                 Clients cannot make it raise: what they get wrong stands in the verdict.
         """
         screened = screen(updates, quantities, client_ids, threads=threads)
-        if len(screened) and (unmet := self.unmet(len(screened))):
-            raise ValueError(unmet)
-        return self.judge(screened)
+        if len(screened) and (refusal := self.refusal(len(screened))):
+            raise ValueError(refusal)
+        return self.judge(screened, state)
 
-    def judge(self, screened: Screened) -> Verdict:
+    def judge(self, screened: Screened, state: RuleState | None = None) -> Verdict:
         """Decide on a round that was screened already; never raises for what clients sent."""
         cohort = screened.cohort
         if not len(screened):
-            return self._no_update(screened, "nobody took part in this round")
+            return self._no_update(screened, state, "nobody took part in this round")
         if not len(cohort):
-            return self._no_update(screened, "nobody was left after screening")
-        if unmet := self.unmet(len(cohort)):
-            return self._no_update(screened, f"too few clients were left after screening: {unmet}")
-        return self._verdict(screened, self.decide(cohort))
+            return self._no_update(screened, state, "nobody was left after screening")
+        if refusal := self.refusal(len(cohort)):
+            return self._no_update(screened, state, f"too few clients were left after screening: {refusal}")
+        decision, state = self._decide(cohort, state)
+        return self._verdict(screened, decision, state)
 
-    def _no_update(self, screened: Screened, note: str) -> Verdict:
+    def _decide(self, cohort: Cohort, state: RuleState | None) -> tuple[Decision, RuleState | None]:
+        """Decide without memory; `StatefulRule` has its own."""
+        return self.decide(cohort), None
+
+    def _no_update(self, screened: Screened, state: RuleState | None, note: str) -> Verdict:
         count = len(screened)
         return Verdict(
             rule=self.name,
@@ -117,9 +144,10 @@ class Rule(ABC):
             client_ids=screened.client_ids,
             quantities=screened.quantities,
             usable=screened.usable,
+            state=state,
         )
 
-    def _verdict(self, screened: Screened, decision: Decision) -> Verdict:
+    def _verdict(self, screened: Screened, decision: Decision, state: RuleState | None) -> Verdict:
         cohort = screened.cohort
         kept = np.ones(len(cohort), dtype=bool) if decision.kept is None else decision.kept
         update = decision.update
@@ -148,6 +176,7 @@ class Rule(ABC):
             client_ids=screened.client_ids,
             quantities=screened.quantities,
             usable=screened.usable,
+            state=state,
             warnings=round_warnings(
                 client_ids=screened.client_ids,
                 kept=everyone,
@@ -156,6 +185,47 @@ class Rule(ABC):
                 implied=implied,
             ),
         )
+
+
+class StatefulRule(Rule):
+    """A rule that remembers: what it needs of earlier rounds comes in with the cohort, and goes out with the decision.
+
+    A state is a dictionary of named NumPy arrays of numbers, never changed in place; that is what run folders, state
+    files and grids keep, bit for bit.
+    """
+
+    @abstractmethod
+    def init(self, dimension: int) -> RuleState:
+        """Return the state before the first round, for updates of this length."""
+
+    @abstractmethod
+    def decide(self, cohort: Cohort, state: RuleState) -> tuple[Decision, RuleState]:
+        """Decide on a cohort as `Rule.decide` does, and return the state after it."""
+
+    def restore(self, state: RuleState, dimension: int) -> RuleState:
+        """Return a saved state if it can be this rule's, else raise ValueError: a file may hold anything.
+
+        A rule whose arrays grow with the rounds checks them in its own way.
+        """
+        expected = self.init(dimension)
+        if state.keys() != expected.keys():
+            raise ValueError(f"it holds {', '.join(sorted(state)) or 'nothing'}, {self.name} has {', '.join(expected)}")
+        for name, like in expected.items():
+            found = state[name]
+            if found.dtype != like.dtype or found.shape != like.shape:
+                forms = f"{found.dtype} of shape {found.shape}, {self.name} has {like.dtype} of shape {like.shape}"
+                raise ValueError(f"{name} is {forms}")
+            if found.dtype.kind == "f" and not np.isfinite(found).all():
+                raise ValueError(f"{name} of {self.name} is not finite")
+        return {name: state[name] for name in expected}
+
+    def _decide(self, cohort: Cohort, state: RuleState | None) -> tuple[Decision, RuleState | None]:
+        return self.decide(cohort, self.init(cohort.rows.dimension) if state is None else state)
+
+
+def initial_state(rule: Rule, dimension: int) -> RuleState | None:
+    """Return the state of a rule before the first round; None for one that remembers nothing."""
+    return rule.init(dimension) if isinstance(rule, StatefulRule) else None
 
 
 def _spread(usable: Flags, values: Any, absent: Any) -> Any:
@@ -167,6 +237,6 @@ def _spread(usable: Flags, values: Any, absent: Any) -> Any:
     return everyone
 
 
-def least_first(scores: Floats) -> npt.NDArray[np.intp]:
+def ascending_order(scores: Floats) -> npt.NDArray[np.intp]:
     """Return the clients from the least score up; ties by index."""
     return np.argsort(scores, kind="stable")

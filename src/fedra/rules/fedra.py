@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-import numbers
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from fedra import checks
 from fedra.cohort import Cohort, Flags, Floats, implied_text, number_text, shares
 from fedra.kernels import pairwise_l1, pairwise_squared_l2
-from fedra.rules.base import Decision, Family, least_first
+from fedra.rules.base import Decision, Family, ascending_order
 from fedra.rules.evidence import LEFT_OUT, most_liars, weigh_evidence
 from fedra.rules.implied import implied_quantities
 from fedra.rules.krum import nearest_sums
-from fedra.rules.malicious import AssumesMalicious, checked_count, checked_switch
+from fedra.rules.malicious import AssumesMalicious
 from fedra.rules.mcne import PRIORS, VARIANCES, Prior, Variance, estimate_num_malicious, malicious_total
 from fedra.screening import screen
 
@@ -40,7 +41,7 @@ def quantity_robust_scores(
 
     over the n - m~ - 2 others of least Q. Unlike a rule, this raises ValueError for a client that is not usable.
     """
-    assumed = checked_count("num_malicious", num_malicious, 0)
+    assumed = checks.whole("num_malicious", num_malicious)
     checked_gamma(gamma)
     screened = screen(updates, quantities, threads=threads)
     for i, reason in enumerate(screened.reasons):
@@ -53,11 +54,8 @@ def quantity_robust_scores(
 
 def checked_gamma(gamma: float) -> float:
     """Return gamma, or raise where it is not a number in [0, 0.5]."""
-    if isinstance(gamma, bool) or not isinstance(gamma, numbers.Real):
-        raise TypeError(f"gamma={gamma!r}; give a number in [0, 0.5]")
-    if not 0 <= gamma <= 0.5:
-        raise ValueError(f"gamma={gamma!r} is outside [0, 0.5]: 0.1 in the paper's experiments, 0.5 in its theory")
-    return float(gamma)
+    wanted = "a number in [0, 0.5]: 0.1 in the paper's experiments, 0.5 in its theory"
+    return checks.number("gamma", gamma, least=0, most=0.5, wanted=wanted)
 
 
 def _scores(distances: Floats, quantities: Floats, assumed: int, gamma: float) -> Floats:
@@ -118,17 +116,13 @@ class FedRA(AssumesMalicious):
         super().__post_init__()
         checked_gamma(self.gamma)
         if self.num_clients is not None:
-            checked_count("num_clients", self.num_clients, 1)
-        for name, valid in (
-            ("setting", SETTINGS),
-            ("estimator", ESTIMATORS),
-            ("variance", VARIANCES),
-            ("prior", PRIORS),
-        ):
-            if getattr(self, name) not in valid:
-                raise ValueError(f"{name}={getattr(self, name)!r}; valid: {', '.join(valid)}")
-        checked_switch("iterate", self.iterate)
-        checked_switch("drop_ties", self.drop_ties)
+            checks.whole("num_clients", self.num_clients, 1)
+        checks.choice("setting", self.setting, SETTINGS)
+        checks.choice("estimator", self.estimator, ESTIMATORS)
+        checks.choice("variance", self.variance, VARIANCES)
+        checks.choice("prior", self.prior, PRIORS)
+        checks.switch("iterate", self.iterate)
+        checks.switch("drop_ties", self.drop_ties)
         if self.iterate and (self.setting == "fixed" or self.estimator != "mcne"):
             raise ValueError(
                 f"iterate=True repeats MCNE's estimate of m~, which setting={self.setting!r} with "
@@ -141,6 +135,23 @@ class FedRA(AssumesMalicious):
         printed = {"estimator": "mcne", "variance": "separate", "prior": "number", "drop_ties": False}
         return cls(**{**printed, **parameters})
 
+    def for_federation(
+        self, *, num_clients: int | None = None, malicious_ratio: float | None = None, setting: str | None = None
+    ) -> Self:
+        """Take N, the ratio and the setting of the federation, as far as they are known.
+
+        Where the ratio is the rule's own assumption and comes to less than one client of the N, N stays unknown: M~ = 0
+        would keep everybody, which few clients cannot afford, and the binomial prior allows for one.
+        """
+        rule = super().for_federation(malicious_ratio=malicious_ratio)
+        if setting is not None:
+            rule = dataclasses.replace(rule, setting=checks.choice("setting", setting, SETTINGS))
+        if num_clients is None or self.num_clients is not None:
+            return rule
+        if malicious_ratio is None and malicious_total(num_clients, self.malicious_ratio) == 0:
+            return rule
+        return dataclasses.replace(rule, num_clients=num_clients)
+
     def most_malicious(self, num_sampled: int) -> int:
         """Return the largest m~ with n > 2m~+2."""
         return (num_sampled - 3) // 2
@@ -152,11 +163,11 @@ class FedRA(AssumesMalicious):
         bad = malicious_total(self.num_clients, self.malicious_ratio)
         return -(-num_sampled * bad // self.num_clients)
 
-    def unmet(self, num_sampled: int) -> str:
+    def refusal(self, num_sampled: int) -> str:
         """Refuse rounds larger than the federation, and those with n <= 2m~+2."""
         if self.num_clients is not None and num_sampled > self.num_clients:
             return f"{self.name} was told num_clients = {self.num_clients}, but the round has n = {num_sampled} clients"
-        return super().unmet(num_sampled)
+        return super().refusal(num_sampled)
 
     def decide(self, cohort: Cohort) -> Decision:
         """Leave out those whose claim and update do not fit, and weigh the rest."""
@@ -188,7 +199,7 @@ class FedRA(AssumesMalicious):
         """Score, estimate, drop, and weigh the rest by claim."""
         distances = pairwise_l1(cohort.rows, cohort.threads)
         scores, malicious, dropped = self._select(distances, cohort.quantities)
-        order = least_first(scores)
+        order = ascending_order(scores)
         kept = np.zeros(len(cohort), dtype=bool)
         kept[order[: len(cohort) - dropped]] = True
         if self.drop_ties and dropped and scores[order[-dropped]] > scores[order[0]]:

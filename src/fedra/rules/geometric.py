@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from fedra import checks
 from fedra.cohort import Cohort
 from fedra.kernels import distances_to_mean
 from fedra.rules.base import Decision, Family, Rule
-from fedra.rules.malicious import checked_count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +29,8 @@ class RFA(Rule):
     smoothing: float = 1e-6
 
     def __post_init__(self) -> None:
-        checked_count("iterations", self.iterations, 1)
-        if isinstance(self.smoothing, bool) or not isinstance(self.smoothing, numbers.Real):
-            raise TypeError(f"smoothing={self.smoothing!r}; give a positive number such as 1e-6")
-        if not (math.isfinite(self.smoothing) and self.smoothing > 0):
-            raise ValueError(f"smoothing={self.smoothing!r}; give a positive number such as 1e-6")
+        checks.whole("iterations", self.iterations, 1)
+        checks.number("smoothing", self.smoothing, above=0, wanted="a positive number such as 1e-6")
 
     def decide(self, cohort: Cohort) -> Decision:
         """Iterate on the weights alone; the point itself is only needed at the end."""

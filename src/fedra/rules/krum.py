@@ -9,10 +9,11 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from fedra import checks
 from fedra.cohort import Cohort, Floats
 from fedra.kernels import column_mean_around_median, pairwise_squared_l2
-from fedra.rules.base import Decision, Family, least_first
-from fedra.rules.malicious import AssumesMalicious, checked_count
+from fedra.rules.base import Decision, Family, ascending_order
+from fedra.rules.malicious import AssumesMalicious
 
 
 def nearest_sums(distances: Floats, neighbours: int) -> Floats:
@@ -44,7 +45,7 @@ class _KrumLike(AssumesMalicious):
         count = len(cohort)
         assumed = self.assumed_malicious(count)
         scores = nearest_sums(pairwise_squared_l2(cohort.rows, cohort.threads), count - assumed - 2)
-        chosen = least_first(scores)[: self.num_chosen(count, assumed)]
+        chosen = ascending_order(scores)[: self.num_chosen(count, assumed)]
         kept = np.zeros(count, dtype=bool)
         kept[chosen] = True
         cut = float(scores[chosen[-1]])
@@ -88,16 +89,16 @@ class MultiKrum(_KrumLike):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.num_selected is not None:
-            checked_count("num_selected", self.num_selected, 1)
+            checks.whole("num_selected", self.num_selected, 1)
 
-    def unmet(self, num_sampled: int) -> str:
+    def refusal(self, num_sampled: int) -> str:
         """Refuse as Krum does, and where fewer clients are there than shall be selected."""
         if self.num_selected is not None and not self.clamp and self.num_selected > num_sampled:
             return (
                 f"{self.name} needs n >= num_selected, but has n = {num_sampled} and num_selected = "
                 f"{self.num_selected}; sample more clients, lower num_selected, or pass clamp=True"
             )
-        return super().unmet(num_sampled)
+        return super().refusal(num_sampled)
 
     def num_chosen(self, num_sampled: int, assumed: int) -> int:
         """Choose c."""
@@ -145,7 +146,7 @@ class Bulyan(AssumesMalicious):
         for _ in range(count - 2 * assumed):
             # The last picks have so few candidates left that Krum's own count of neighbours would be none.
             neighbours = min(max(1, len(left) - assumed - 2), len(left) - 1)
-            best = least_first(nearest_sums(distances[np.ix_(left, left)], neighbours))[0]
+            best = ascending_order(nearest_sums(distances[np.ix_(left, left)], neighbours))[0]
             chosen.append(left[best])
             left = np.delete(left, best)
         return np.array(chosen, dtype=np.intp)

@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-import numbers
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Self
 
+from fedra import checks
 from fedra.rules.base import Rule
 
 
 def exact(ratio: float) -> Fraction:
     """Return a ratio as the decimal it was written as: 0.1 is one tenth, not the float just above it."""
     return Fraction(repr(float(ratio)))
-
-
-def checked_ratio(ratio: float) -> float:
-    """Return the ratio, or raise where it is not a number in [0, 0.5)."""
-    if isinstance(ratio, bool) or not isinstance(ratio, numbers.Real):
-        raise TypeError(f"malicious_ratio={ratio!r}; give a number from 0 up to, not including, 0.5")
-    if not 0 <= ratio < 0.5:
-        raise ValueError(f"malicious_ratio={ratio!r} is outside [0, 0.5): no rule can stand against half the clients")
-    return float(ratio)
-
-
-def checked_count(name: str, count: int, least: int) -> int:
-    """Return the count, or raise where it is not a whole number of at least `least`."""
-    if isinstance(count, bool) or not isinstance(count, numbers.Integral):
-        raise TypeError(f"{name}={count!r}; give a whole number of at least {least}")
-    if count < least:
-        raise ValueError(f"{name}={count!r}; give a whole number of at least {least}")
-    return int(count)
-
-
-def checked_switch(name: str, value: bool) -> bool:
-    """Return the switch, or raise where it is neither True nor False: any text, even "no", would count as on."""
-    if not isinstance(value, bool):
-        raise TypeError(f"{name}={value!r}; give True or False")
-    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +32,16 @@ class AssumesMalicious(Rule):
     clamp: bool = False
 
     def __post_init__(self) -> None:
-        checked_ratio(self.malicious_ratio)
+        checks.ratio(self.malicious_ratio)
         if self.num_malicious is not None:
-            checked_count("num_malicious", self.num_malicious, 0)
-        checked_switch("clamp", self.clamp)
+            checks.whole("num_malicious", self.num_malicious)
+        checks.switch("clamp", self.clamp)
+
+    def for_federation(
+        self, *, num_clients: int | None = None, malicious_ratio: float | None = None, setting: str | None = None
+    ) -> Self:
+        """Assume the ratio of the federation, where that is known."""
+        return self if malicious_ratio is None else dataclasses.replace(self, malicious_ratio=malicious_ratio)
 
     @abstractmethod
     def most_malicious(self, num_sampled: int) -> int:
@@ -76,7 +58,7 @@ class AssumesMalicious(Rule):
         expected = self.expected_malicious(num_sampled)
         return min(expected, max(0, self.most_malicious(num_sampled))) if self.clamp else expected
 
-    def unmet(self, num_sampled: int) -> str:
+    def refusal(self, num_sampled: int) -> str:
         """Say by how much `condition` fails, and what can be done."""
         assumed = self.assumed_malicious(num_sampled)
         if assumed <= self.most_malicious(num_sampled):

@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from fedra import checks
 from fedra.cohort import Floats
-from fedra.rules.malicious import checked_count, checked_ratio, exact
+from fedra.rules.malicious import exact
 
 Variance = Literal["separate", "pooled", "pooled-root"]
 VARIANCES: tuple[Variance, ...] = ("separate", "pooled", "pooled-root")
@@ -54,10 +55,8 @@ def estimate_num_malicious(
     values = np.sort(np.asarray(scores, dtype=np.float64))
     if values.ndim != 1 or len(values) < 3 or not np.isfinite(values).all():
         raise ValueError(f"scores of shape {values.shape}; give at least 3 finite numbers")
-    if variance not in VARIANCES:
-        raise ValueError(f"variance={variance!r}; valid: {', '.join(VARIANCES)}")
-    if prior not in PRIORS:
-        raise ValueError(f"prior={prior!r}; valid: {', '.join(PRIORS)}")
+    checks.choice("variance", variance, VARIANCES)
+    checks.choice("prior", prior, PRIORS)
     if variance == "pooled-root":
         if values[0] < 0:
             raise ValueError(f"a score is {values[0]}; variance='pooled-root' takes scores of at least 0")
@@ -83,11 +82,11 @@ def estimate_num_malicious(
 
 def log_prior(num_sampled: int, malicious_ratio: float, num_clients: int | None) -> Floats:
     """Return ln p(m) up to a constant for m = 0 .. floor((n-3)/2); -inf where that many cannot be."""
-    ratio = checked_ratio(malicious_ratio)
+    ratio = checks.ratio(malicious_ratio)
     counts = range((num_sampled - 3) // 2 + 1)
     if num_clients is None:
         return np.array([_log_binomial(num_sampled, m, ratio) for m in counts])
-    total = checked_count("num_clients", num_clients, 1)
+    total = checks.whole("num_clients", num_clients, 1)
     if total < num_sampled:
         raise ValueError(f"num_clients={total} is less than the {num_sampled} clients of the round")
     bad = malicious_total(total, ratio)

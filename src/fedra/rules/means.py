@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from fedra import checks
 from fedra.cohort import Cohort
 from fedra.kernels import norms, weighted_sum
 from fedra.rules.base import Decision, Family, Rule
@@ -53,12 +52,9 @@ class NormBound(Rule):
     bound: float | None = None
 
     def __post_init__(self) -> None:
-        if self.bound is None:
-            return
-        if isinstance(self.bound, bool) or not isinstance(self.bound, numbers.Real):
-            raise TypeError(f"bound={self.bound!r}; give a positive number, or None for the cohort's median norm")
-        if not (math.isfinite(self.bound) and self.bound > 0):
-            raise ValueError(f"bound={self.bound!r}; give a positive number, or None for the cohort's median norm")
+        if self.bound is not None:
+            wanted = "a positive number, or None for the cohort's median norm"
+            checks.number("bound", self.bound, above=0, wanted=wanted)
 
     def decide(self, cohort: Cohort) -> Decision:
         """Shrink what is longer than the bound, then average by claim."""

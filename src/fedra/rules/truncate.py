@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from fedra import checks
 from fedra.cohort import Cohort, Floats
 from fedra.kernels import column_weighted_trimmed_mean
 from fedra.rules.base import Decision, Family, Rule
@@ -63,11 +64,8 @@ class Truncate(Rule):
 
     def __post_init__(self) -> None:
         for name, low, high in (("alpha", 0.0, 1.0), ("share", 0.0, 1.0), ("beta", 0.0, 0.5)):
-            value: Any = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise TypeError(f"{name}={value!r}; give a number in [{low:g}, {high:g})")
-            if not low <= value < high:
-                raise ValueError(f"{name}={value!r} is outside [{low:g}, {high:g})")
+            wanted = f"a number in [{low:g}, {high:g})"
+            checks.number(name, getattr(self, name), least=low, below=high, wanted=wanted)
 
     def decide(self, cohort: Cohort) -> Decision:
         """Cap, then trim."""

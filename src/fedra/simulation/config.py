@@ -11,16 +11,16 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from fedra import checks
 from fedra.attacks import make_attack
 from fedra.checks import MOST_WHOLE
 from fedra.data import DATASETS, PARTITIONS
 from fedra.models import MODELS
 from fedra.names import nearest
 from fedra.optimizers import ServerOptimizer, make_optimizer
-from fedra.rules import Rule, make_rule, rule_parameters
-from fedra.rules.malicious import checked_count, checked_ratio
+from fedra.rules import Rule, make_rule
 from fedra.simulation.trust import check_trusted
-from fedra.untrusted import MEBIBYTE, clipped, parsed_toml, read_bounded
+from fedra.untrusted import MEBIBYTE, parsed_toml, read_bounded
 
 Setting = Literal["fixed", "dynamic"]
 QuantityStatistics = Literal["run", "round"]
@@ -128,7 +128,7 @@ class SimulationConfig:
             raise ValueError(
                 f"unknown quantity_statistics {self.quantity_statistics!r}{nearest(self.quantity_statistics, valid)}"
             )
-        checked_ratio(self.malicious_ratio)
+        checks.ratio(self.malicious_ratio)
         for name in ("num_sampled", "rounds", "eval_every", "checkpoint_every", "batch_size"):
             _check_count(name, getattr(self, name), 1, _MOST_COUNTED)
         _check_count("threads", self.threads, 1, _MOST_THREADS)
@@ -177,16 +177,17 @@ class SimulationConfig:
         return make_optimizer(self.optimizer, lr=self.learning_rate, **self.optimizer_params)
 
     def make_rule(self, num_clients: int | None) -> Rule:
-        """Return the rule, told of the federation what it has a parameter for and was not told otherwise."""
-        told = {"malicious_ratio": self.malicious_ratio, "num_clients": num_clients, "setting": self.setting}
-        valid = rule_parameters(self.rule)
-        known = {name: value for name, value in told.items() if name in valid}
-        return make_rule(self.rule, **{**known, **self.rule_params})
+        """Return the rule for this federation; what `rule_params` states counts for more."""
+        known: dict[str, Any] = {
+            "num_clients": num_clients, "malicious_ratio": self.malicious_ratio, "setting": self.setting,
+        }  # fmt: skip
+        unstated = {name: value for name, value in known.items() if name not in self.rule_params}
+        return make_rule(self.rule, **self.rule_params).for_federation(**unstated)
 
     def check_rule(self, rule: Rule) -> None:
         """Raise where the rule cannot take rounds of this size."""
-        if unmet := rule.unmet(self.num_sampled):
-            raise ValueError(unmet)
+        if refusal := rule.refusal(self.num_sampled):
+            raise ValueError(refusal)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain values."""
@@ -236,8 +237,7 @@ def default_learning_rate(dataset: str) -> float:
 
 
 def _check_count(name: str, value: Any, least: int, most: int) -> None:
-    if checked_count(name, value, least) > most:
-        raise ValueError(f"{name}={clipped(value)}; give a whole number of at most {most}")
+    checks.whole(name, value, least, most)
 
 
 def _check_positive(name: str, value: Any) -> None:
