@@ -52,15 +52,20 @@ def remove_folder(root: Path, *names: str) -> None:
     shutil.rmtree(inside(root, *names), ignore_errors=True)
 
 
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+def write_whole(path: Path, write: Callable[[Path], object], *, fresh: Path | None = None) -> None:
     """Write a file beside its place, bring it to disk, and move it there in one step.
 
     Args:
         path: where it goes; its folder is there, and is one to write into (see `folder_inside`).
         write: called with an empty file of a name that nobody knew before.
+        fresh: that file, where the folder is not locked and nobody would remove what a killed process left there: what
+            is under this name is replaced.
     """
     _check_kind(path, stat.S_IFREG, stat.S_IFLNK)
-    fresh = path.with_name(_FRESH.format(secrets.token_hex(4)))
+    if fresh is None:
+        fresh = path.with_name(_FRESH.format(secrets.token_hex(4)))
+    else:
+        fresh.unlink(missing_ok=True)
     os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, 0o666))
     try:
         write(fresh)
@@ -94,6 +99,17 @@ def open_plain(path: Path, mode: str, buffering: int = -1) -> IO[bytes]:
     return open(path, mode, buffering, opener=lambda name, flags: os.open(name, flags | _PLAIN, 0o666))
 
 
+def sync_folder(folder: Path) -> None:
+    """Bring to disk which files a folder holds: a file that was moved there is safe only then."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 @contextmanager
 def locked(folder: Path, in_use: str) -> Iterator[None]:
     """Hold a folder by a file that nothing is written to; ValueError(in_use) where somebody else holds it.
@@ -120,5 +136,5 @@ def _check_kind(path: Path, *kinds: int) -> None:
     except FileNotFoundError:
         return
     if kind not in kinds:
-        said = f"a link to {os.readlink(path)!r}" if kind == stat.S_IFLNK else _KINDS.get(kind, "a device")
-        raise OSError(f"{path} is {said}, where a file belongs; move it away, or name another place")
+        found = f"a link to {os.readlink(path)!r}" if kind == stat.S_IFLNK else _KINDS.get(kind, "a device")
+        raise OSError(f"{path} is {found}, where a file belongs; move it away, or name another place")

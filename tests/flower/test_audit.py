@@ -14,14 +14,17 @@ from tests.flower.bad_replies import BAD
 from tests.flower.federation import arrays_of, federation, model, record, reply_to
 from typer.testing import CliRunner
 
-from fedra.audit import LEFT_OUT, AuditLog, RoundReport, read_trail, summarise, summary_text
+from fedra.audit import AuditLog, read_trail, summarise, summary_text
 from fedra.audit.command import audit
+from fedra.audit.log import record_lines
 from fedra.cli import app
 from fedra.flower import Guard, RobustStrategy
+from fedra.server import RoundRecord
+from fedra.server.records import LEFT_OUT
 
 
-def report(number: int = 1, clients: int = 3, note: str = "", reason: str = "score 3 is past the cut 2") -> RoundReport:
-    return RoundReport(
+def report(number: int = 1, clients: int = 3, note: str = "", reason: str = "score 3 is past the cut 2") -> RoundRecord:
+    return RoundRecord(
         run="7",
         round=number,
         phase="train",
@@ -82,7 +85,7 @@ def test_every_reply_of_every_round_is_on_record(tmp_path, make):
             assert not entry["usable"]
             assert "not finite" in entry["reason"]
     written = [json.loads(line) for line in path.read_text().splitlines()]
-    told = [json.loads(line) for each in reports for line in each.lines()]
+    told = [json.loads(line) for each in reports for line in record_lines(each)]
     assert written == told
 
 
@@ -98,8 +101,8 @@ def test_one_synced_write_a_round(tmp_path, monkeypatch):
     real = os.fsync
     monkeypatch.setattr(os, "fsync", lambda handle: (synced.append(handle), real(handle)))
     log = AuditLog(tmp_path / "a.jsonl")
-    log.write(report(1))
-    log.write(report(2))
+    log.round(report(1))
+    log.round(report(2))
     assert len(synced) == 2
 
 
@@ -107,7 +110,7 @@ def test_rotation_loses_nothing(tmp_path):
     path = tmp_path / "a.jsonl"
     log = AuditLog(path, max_bytes=2000)
     for number in range(1, 61):
-        log.write(report(number))
+        log.round(report(number))
     files = sorted(file.name for file in tmp_path.iterdir())
     assert len(files) > 12
     assert "a.jsonl.12" in files
@@ -119,18 +122,18 @@ def test_rotation_loses_nothing(tmp_path):
 
 def test_appending_never_changes_what_was_written(tmp_path):
     path = tmp_path / "a.jsonl"
-    AuditLog(path).write(report(1))
+    AuditLog(path).round(report(1))
     before = path.read_bytes()
-    AuditLog(path).write(report(2))
+    AuditLog(path).round(report(2))
     assert path.read_bytes().startswith(before)
 
 
 def test_a_line_torn_by_a_crash(tmp_path):
     path = tmp_path / "a.jsonl"
-    AuditLog(path).write(report(1))
+    AuditLog(path).round(report(1))
     with path.open("ab") as file:
         file.write(b'{"kind": "client", "run": "7", "rou')
-    AuditLog(path).write(report(2))
+    AuditLog(path).round(report(2))
     trail = read_trail(path)
     assert trail.unreadable == 1
     assert [r["round"] for r in trail.rounds] == [1, 2]
@@ -141,9 +144,9 @@ def test_a_line_torn_by_a_crash(tmp_path):
 def test_summary_says_who_how_often_and_why(tmp_path):
     path = tmp_path / "a.jsonl"
     log = AuditLog(path)
-    log.write(report(1))
-    log.write(report(2, reason="score 7.25e+03 is past the cut 1,200"))
-    log.write(report(3, note="too few clients"))
+    log.round(report(1))
+    log.round(report(2, reason="score 7.25e+03 is past the cut 1,200"))
+    log.round(report(3, note="too few clients"))
     first, *others = summarise(read_trail(path))
     assert (first.client, first.replies, first.dropped, first.median_claim) == ("3", 2, 2, 30.0)
     assert first.reasons == (("score 7.25e+03 is past the cut 1,200", 2),)
@@ -156,9 +159,9 @@ def test_summary_says_who_how_often_and_why(tmp_path):
 def test_evaluation_counts_only_for_faults_of_its_own(tmp_path):
     path = tmp_path / "a.jsonl"
     log = AuditLog(path)
-    log.write(report(1))
+    log.round(report(1))
     for number, reason in enumerate((LEFT_OUT, "metric 'loss' is not finite"), start=1):
-        log.write(dataclasses.replace(report(number, reason=reason), phase="evaluate"))
+        log.round(dataclasses.replace(report(number, reason=reason), phase="evaluate"))
     first = summarise(read_trail(path))[0]
     assert (first.client, first.replies, first.dropped) == ("3", 1, 1)
     assert ("in evaluation: metric 'loss' is not finite", 1) in first.reasons
@@ -177,8 +180,8 @@ class Page(HTMLParser):
 def test_the_page_stands_alone_and_shows_each_round(tmp_path):
     path = tmp_path / "a.jsonl"
     log = AuditLog(path)
-    log.write(report(1))
-    log.write(report(2, reason="array '<script>alert(1)</script>' & \"quotes\""))
+    log.round(report(1))
+    log.round(report(2, reason="array '<script>alert(1)</script>' & \"quotes\""))
     done = CliRunner().invoke(app, ["audit", str(path), "--html", str(tmp_path / "page.html")])
     assert done.exit_code == 0
     assert "wrote" in done.output

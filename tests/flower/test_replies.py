@@ -9,7 +9,7 @@ from tests.flower.federation import federation, model, one_round, record
 
 from fedra import FedRA
 from fedra.flower import Guard, RobustStrategy
-from fedra.flower.claims import read_metrics
+from fedra.server.metrics import read_metrics
 
 STRATEGIES = {
     "robust": lambda **options: RobustStrategy(rule=FedRA(num_malicious=1), **options),

@@ -7,8 +7,8 @@ from flwr.serverapp.strategy import DifferentialPrivacyServerSideFixedClipping, 
 from tests.flower.federation import MemoryGrid, arrays_of, model, moved, record, reply_to
 
 from fedra.flower import Guard, RobustStrategy
-from fedra.flower.state import ServerState, check_writable, load_state, save_state
 from fedra.optimizers import Adam
+from fedra.server.state import SavedState, check_writable, load_state, save_state
 
 
 def client(message):
@@ -67,7 +67,7 @@ def test_a_skipped_round_counts_as_done(tmp_path):
     nobody = MemoryGrid(dict.fromkeys(range(1, 8), lambda message: None))
     strategy = STRATEGIES["guard"](state=path)
     strategy.start(nobody, record(model()), num_rounds=2)
-    state = load_state(path, strategy._writer())
+    state = load_state(path, strategy.server.writer)
     assert state.round == 2
     for name, array in model().items():
         np.testing.assert_array_equal(state.arrays[name], array)
@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_refused(tmp_path):
 
 def test_a_crash_while_saving_leaves_the_old_state(tmp_path, monkeypatch):
     path = tmp_path / "state.npz"
-    save_state(path, ServerState(round=1, writer="w", arrays={"a/b\x00": np.zeros(3), "scalar": np.asarray(1.5)}))
+    save_state(path, SavedState(round=1, writer="w", arrays={"a/b\x00": np.zeros(3), "scalar": np.asarray(1.5)}))
 
     def crash(file, **contents):
         file.write(b"half")
@@ -95,7 +95,7 @@ def test_a_crash_while_saving_leaves_the_old_state(tmp_path, monkeypatch):
 
     monkeypatch.setattr(np, "savez", crash)
     with pytest.raises(OSError, match="no space"):
-        save_state(path, ServerState(round=2, writer="w", arrays={}))
+        save_state(path, SavedState(round=2, writer="w", arrays={}))
     state = load_state(path, "w")
     assert state.round == 1
     assert state.arrays["scalar"].shape == ()
@@ -110,7 +110,7 @@ def test_a_link_in_the_place_of_the_new_state_is_not_followed(tmp_path):
     other, path = tmp_path / "other", tmp_path / "state.npz"
     other.write_text("somebody's")
     (tmp_path / "state.npz.new").symlink_to(other)
-    save_state(path, ServerState(round=1, writer="w", arrays={}))
+    save_state(path, SavedState(round=1, writer="w", arrays={}))
     (tmp_path / "state.npz.new").symlink_to(other)
     check_writable(path)
     assert other.read_text() == "somebody's"

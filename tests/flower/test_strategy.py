@@ -232,11 +232,11 @@ def test_the_federations_size_comes_from_the_grid():
     grid.get_node_ids = lambda: [*grid.clients, *range(100, 112)]
     random.seed(1)
     strategy.configure_train(1, record(model()), ConfigRecord(), grid)
-    assert strategy._known == 20
-    assert strategy.defence._rule_for(20).num_clients == 20
-    assert strategy.defence._rule_for(9).num_clients is None
+    assert strategy.server._known == 20
+    assert strategy.server.rule.for_federation(num_clients=20).num_clients == 20
+    assert strategy.server.rule.for_federation(num_clients=9).num_clients is None
     told = RobustStrategy(rule=FedRA(num_clients=500))
-    assert told.defence._rule_for(20).num_clients == 500
+    assert told.server.rule.for_federation(num_clients=20).num_clients == 500
 
 
 def test_fedavgs_sampling_options():

@@ -190,5 +190,5 @@ def test_nodes_that_were_not_asked_are_not_remembered(make):
     arrays = record(model())
     for number in range(1, 4):
         arrays, _ = one_round(strategy, federation(8, node_1=client), arrays, number)
-    held = {*strategy.defence._streaks._running, *strategy.defence._shares}
+    held = {*strategy.server.defence._streaks._running, *strategy.server.defence._shares}
     assert held == set(range(2, 9))

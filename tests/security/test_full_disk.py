@@ -21,11 +21,12 @@ from tests.flower.test_state import GRID
 
 import fedra.audit.log
 from fedra.audit import AuditLog, read_trail, summary_text
+from fedra.audit.log import record_lines
 from fedra.audit.page import audit_page
 from fedra.flower import Guard, RobustStrategy
 from fedra.flower.legacy import Guard as LegacyGuard
 from fedra.flower.legacy import RobustStrategy as LegacyRobustStrategy
-from fedra.flower.state import ServerState, load_state, save_state
+from fedra.server.state import SavedState, load_state, save_state
 
 resource = pytest.importorskip("resource")
 
@@ -90,32 +91,32 @@ def test_an_append_that_fails_at_any_byte_leaves_no_part_and_is_made_up_for(tmp_
     whole = AuditLog(tmp_path / "whole.jsonl")
     sizes = []
     for number in (1, 2, 3):
-        whole.write(report(number))
+        whole.round(report(number))
         sizes.append(whole.path.stat().st_size)
     expected = whole.path.read_bytes()
     for room in range(sizes[0], sizes[1]):
         path = tmp_path / f"{room}.jsonl"
         log = AuditLog(path)
-        log.write(report(1))
+        log.round(report(1))
         with files_up_to(room), pytest.raises(OSError, match="too large"):
-            log.write(report(2))
+            log.round(report(2))
         assert path.read_bytes() == expected[: sizes[0]]
-        log.write(report(3))
+        log.round(report(3))
         assert path.read_bytes() == expected
 
 
 def test_lines_that_are_lost_are_counted_in_the_trail(tmp_path, monkeypatch):
     path = tmp_path / "a.jsonl"
-    size = len("".join(f"{line}\n" for line in report(1).lines()))
+    size = len("".join(f"{line}\n" for line in record_lines(report(1))))
     monkeypatch.setattr(fedra.audit.log, "_MOST_WAITING", 2 * size)
     log = AuditLog(path)
-    log.write(report(1))
+    log.round(report(1))
     with files_up_to(path.stat().st_size):
         for number in range(2, 8):
             with pytest.raises(OSError, match="too large"):
-                log.write(report(number))
-    log.write(report(8))
-    log.write(report(9))
+                log.round(report(number))
+    log.round(report(8))
+    log.round(report(9))
     trail = read_trail(path)
     assert trail.unreadable == 0
     assert [entry["round"] for entry in trail.rounds] == [1, 2, 3, 8, 9]
@@ -127,7 +128,7 @@ def test_lines_that_are_lost_are_counted_in_the_trail(tmp_path, monkeypatch):
 def test_others_who_append_to_the_same_file_lose_nothing(tmp_path, monkeypatch):
     path = tmp_path / "a.jsonl"
     log = AuditLog(path)
-    log.write(report(1))
+    log.round(report(1))
 
     def others(handle: int) -> None:
         with path.open("ab") as file:
@@ -137,18 +138,18 @@ def test_others_who_append_to_the_same_file_lose_nothing(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", others)
         with pytest.raises(OSError, match="input/output"):
-            log.write(report(2))
+            log.round(report(2))
     assert path.read_bytes().endswith(b'{"somebody": "else"}\n')
 
 
 def test_a_state_that_cannot_be_written_to_its_end_leaves_the_old_one(tmp_path):
     path = tmp_path / "state.npz"
-    old = ServerState(round=1, writer="w", arrays=model(1), memory={"m": np.arange(5.0)})
+    old = SavedState(round=1, writer="w", arrays=model(1), memory={"m": np.arange(5.0)})
     save_state(path, old)
     whole = path.read_bytes()
     for size in range(len(whole)):
         with files_up_to(size), pytest.raises(OSError):  # noqa: PT011, at some sizes it is zipfile that words it
-            save_state(path, ServerState(round=2, writer="w", arrays=model(2), memory={"m": np.arange(5.0)}))
+            save_state(path, SavedState(round=2, writer="w", arrays=model(2), memory={"m": np.arange(5.0)}))
         assert path.read_bytes() == whole
         assert [file.name for file in tmp_path.iterdir()] == ["state.npz"]
     assert load_state(path, "w").round == 1
@@ -175,7 +176,7 @@ def test_stop_saves_the_model_of_the_round_before_the_error_leaves(tmp_path, mon
             FailingSync(patched, lambda call, failing=failing: call == failing)
             with pytest.raises(OSError, match="No space left"):
                 strategy.start(GRID, record(model()), ROUNDS, evaluate_fn=lambda n, _, told=begun: told.append(n + 1))
-        state = load_state(path, strategy._writer())
+        state = load_state(path, strategy.server.writer)
         written = [entry["round"] for entry in read_trail(trail).rounds if entry["phase"] == "train"]
         # One write of the round fails; the model is lost only where it is the model's own.
         assert (state.round if state else 0) == begun[-1] or written[-1] == begun[-1]
@@ -200,7 +201,7 @@ def test_warn_ends_with_the_model_and_trail_of_an_undisturbed_run(tmp_path, monk
         assert any("could not be written" in text for text in warnings)
         warnings.clear()
         # The disk has room again: what waits is written with the next round.
-        strategy.defence.publish(report(99))
+        strategy.server.publish(report(99))
         written = read_trail(trail)
         assert [entry["round"] for entry in written.rounds] == [*(entry["round"] for entry in whole.rounds), 99]
         assert len(written.clients) == len(whole.clients) + 3
@@ -240,7 +241,7 @@ def test_a_callback_that_raises_does_so_after_the_model_was_saved(tmp_path, make
     strategy = make(audit=tmp_path / "a.jsonl", state=tmp_path / "s.npz", on_round=fails)
     with pytest.raises(LookupError, match="own mistake"):
         strategy.start(GRID, record(model()), num_rounds=ROUNDS)
-    assert load_state(tmp_path / "s.npz", strategy._writer()).round == 1
+    assert load_state(tmp_path / "s.npz", strategy.server.writer).round == 1
     assert len(read_trail(tmp_path / "a.jsonl").rounds) == 1
 
 
@@ -262,7 +263,7 @@ def test_a_metric_function_that_raises_does_not_cost_the_model(tmp_path):
     )
     with contextlib.suppress(LookupError):
         strategy.start(GRID, record(model()), num_rounds=1)
-    assert load_state(tmp_path / "s.npz", strategy._writer()).round == 1
+    assert load_state(tmp_path / "s.npz", strategy.server.writer).round == 1
 
 
 @pytest.mark.parametrize("option", ["audit", "state"])
@@ -307,11 +308,11 @@ def test_a_file_system_that_is_really_full(small_disk, warnings, make):
     for name, array in expected[-1].items():
         np.testing.assert_array_equal(result.arrays[name].numpy(), array)
     assert any("could not be written" in text for text in warnings)
-    state = load_state(path, strategy._writer())
+    state = load_state(path, strategy.server.writer)
     for name, array in state.arrays.items():
         np.testing.assert_array_equal(array, expected[state.round][name])
     assert read_trail(trail).unreadable == 0
     ballast.unlink()
-    strategy.defence.publish(report(99))
+    strategy.server.publish(report(99))
     rounds = [entry["round"] for entry in read_trail(trail).rounds if entry["phase"] == "train"]
     assert rounds == [*range(1, ROUNDS + 1), 99]

@@ -118,7 +118,7 @@ BAD_MOMENTS = {
 def test_moments_of_another_model_are_refused(tmp_path, case):
     step, moments = case
     strategy = RobustStrategy(server_optimizer="adam", state=tmp_path / "state.npz")
-    about = {**ABOUT, "writer": strategy._writer(), "memory": list(moments), "numbers": {"step": step}}
+    about = {**ABOUT, "writer": strategy.server.writer, "memory": list(moments), "numbers": {"step": step}}
     write(tmp_path / "state.npz", about, memory=moments.values())
     with pytest.raises(ValueError, match=r"state\.npz"):
         start(strategy)

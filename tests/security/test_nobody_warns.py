@@ -143,11 +143,11 @@ def test_warnings_never_raise_and_stay_short(data):
 @pytest.mark.parametrize(
     ("limits", "error", "message"),
     [
-        ({"share": -0.1}, ValueError, "share=-0.1; give a number of at least 0"),
-        ({"excess": 0.5}, ValueError, "excess=0.5; give a number of at least 1"),
-        ({"streak": 0}, ValueError, "streak=0; give a number of at least 1"),
-        ({"streak": "5"}, TypeError, "streak='5'; give a number"),
-        ({"share": float("nan")}, TypeError, "share=nan; give a number"),
+        ({"share": -0.1}, ValueError, "share=-0.1; give a finite number of at least 0"),
+        ({"excess": 0.5}, ValueError, "excess=0.5; give a finite number of at least 1"),
+        ({"streak": 0}, ValueError, "streak=0; give a finite number of at least 1"),
+        ({"streak": "5"}, TypeError, "streak='5'; give a finite number"),
+        ({"share": float("nan")}, ValueError, "share=nan; give a finite number"),
     ],
 )
 def test_limits_that_make_no_sense_are_named(limits, error, message):

@@ -11,7 +11,7 @@ from tests.flower.federation import MemoryGrid, model, moved, one_round, record,
 from tests.security.older import OK, older_round
 
 from fedra.flower import Guard, legacy
-from fedra.flower.privacy import KEY_NORM_BIT
+from fedra.flower.demands import KEY_NORM_BIT
 
 # Honest clients come in three layouts, so that none has more than half, and nobody is dropped for its own.
 NODES = 10

@@ -19,8 +19,10 @@ from tests.security.headers import ARRAYS, mutated, saved
 from fedra import FedRA
 from fedra.audit import read_trail
 from fedra.flower import Guard, RobustStrategy
-from fedra.flower.model import Entry, Unusable, model_form, view_npy
-from fedra.flower.npy import read_header
+from fedra.flower.npy import npy_model_form as model_form
+from fedra.flower.npy import read_header, view_npy
+from fedra.server.faults import Unusable
+from fedra.server.form import Entry
 
 
 @functools.cache

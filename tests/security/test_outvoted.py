@@ -15,6 +15,7 @@ from tests.flower.federation import MemoryGrid, federation, honest, model, moved
 from tests.security.older import OK, Proxy, older_round
 
 from fedra import FedRA
+from fedra.audit.log import record_lines
 from fedra.flower import Guard, RobustStrategy, legacy
 
 STRATEGIES = {
@@ -158,4 +159,4 @@ def test_a_node_is_a_number():
     assert not reports[0].skipped
     assert sum(entry["usable"] for entry in reports[0].clients) == 8
     assert all(str(entry["client"]).isprintable() for entry in reports[0].clients)
-    assert reports[0].lines()
+    assert record_lines(reports[0])

@@ -238,17 +238,17 @@ def test_an_audit_trail_and_its_page(tmp_path: Path, outside: Outside, kind: str
         AuditLog(trail)
     remove(trail)
     log = AuditLog(trail)
-    log.write(round_report(1))
+    log.round(round_report(1))
     plant(page, kind, outside)
     with pytest.raises(OSError, match=r"a\.html is a link to"):
         audit(trail, page)
     plant(trail, kind, outside)
     with pytest.raises(OSError, match=r"a\.jsonl is a link to"):
-        log.write(round_report(2))
+        log.round(round_report(2))
     remove(trail)
-    log.write(round_report(3))
+    log.round(round_report(3))
     plant(tmp_path / "a.jsonl.1", kind, outside)
-    AuditLog(trail, max_bytes=1).write(round_report(4))
+    AuditLog(trail, max_bytes=1).round(round_report(4))
     assert (tmp_path / "a.jsonl.2").is_file()
 
 

@@ -65,7 +65,7 @@ def test_reading_compact_results(tmp_path: Path) -> None:
 
 
 def test_reading_and_writing_an_audit_trail(tmp_path: Path) -> None:
-    AuditLog(tmp_path / "a.jsonl").write(round_report(1))
+    AuditLog(tmp_path / "a.jsonl").round(round_report(1))
     with nobody_waits_for(tmp_path / "a.jsonl.1"), pytest.raises(ValueError, match=r"a\.jsonl\.1 is a pipe"):
         read_trail(tmp_path / "a.jsonl")
     with nobody_waits_for(tmp_path / "a.jsonl"), pytest.raises(OSError, match="is a pipe"):

@@ -25,7 +25,9 @@ from tests.security.older import OK, older_round
 from fedra import FedRA
 from fedra.flower import Guard, legacy
 from fedra.flower.inner import inner_memory
-from fedra.flower.model import Unusable, model_form
+from fedra.flower.npy import npy_model_form as model_form
+from fedra.flower.npy import view_npy
+from fedra.server.faults import Unusable
 
 INNER = {
     "FedAvg": FedAvg,
@@ -91,7 +93,7 @@ def test_every_float_is_looked_at(now, first, values):
     sent = np.asarray(values, dtype=now)
     flat = np.empty(form.dimension, dtype=form.dtype)
     try:
-        form.flatten(form.read({"w": saved(sent)}), flat)
+        form.flatten(form.read({"w": saved(sent)}, view_npy), flat)
         passed = bool(np.isfinite(flat).all())
     except Unusable:
         passed = False

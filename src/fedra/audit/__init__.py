@@ -3,9 +3,17 @@
 Needs neither Flower nor anything else beyond the standard library.
 """
 
-from fedra.audit.log import AuditLog
+from fedra.audit.log import AuditLog, AuditTarget, with_audit
 from fedra.audit.reading import Trail, read_trail
-from fedra.audit.rounds import RoundReport
-from fedra.audit.summary import LEFT_OUT, ClientSummary, summarise, summary_text
+from fedra.audit.summary import ClientSummary, summarise, summary_text
 
-__all__ = ["LEFT_OUT", "AuditLog", "ClientSummary", "RoundReport", "Trail", "read_trail", "summarise", "summary_text"]
+__all__ = [
+    "AuditLog",
+    "AuditTarget",
+    "ClientSummary",
+    "Trail",
+    "read_trail",
+    "summarise",
+    "summary_text",
+    "with_audit",
+]

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, ClassVar
 
-from fedra.audit.rounds import RoundReport
+from fedra import checks
 from fedra.files import open_plain
+from fedra.server import Observer, RoundRecord
 
 _MEBIBYTE = 1024 * 1024
 # Rounds that the disk did not take wait in memory, up to so many bytes.
 _MOST_WAITING = 16 * _MEBIBYTE
 
 
-class AuditLog:
-    """Appends rounds to a file of JSON lines; each round is one write, on disk before `write` returns.
+class AuditLog(Observer):
+    """Appends rounds to a file of JSON lines; each round is one write, on disk before `round` returns.
 
     A file that has reached `max_bytes` is renamed to ``FILE.1``, ``FILE.2``, ... (the highest number is the latest),
     and a new one begun. Nothing is ever deleted. A link, a pipe or a device in the file's place is an OSError.
@@ -26,20 +29,20 @@ class AuditLog:
     of such rounds, and is written before the next; lines beyond that are lost, and the next round says how many.
     """
 
+    label: ClassVar[str] = "the audit trail"
+
     def __init__(self, path: str | os.PathLike[str], *, max_bytes: int = 64 * _MEBIBYTE) -> None:
-        if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 1:
-            raise ValueError(f"max_bytes={max_bytes!r}; give a whole number of bytes, at least 1")
         self.path = Path(path)
-        self.max_bytes = max_bytes
+        self.max_bytes = checks.whole("max_bytes", max_bytes, 1)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # A path that cannot be written to is the caller's mistake, and better told now than after a round.
         open_plain(self.path, "ab").close()
         self._waiting: list[bytes] = []
         self._lost = 0
 
-    def write(self, report: RoundReport) -> None:
+    def round(self, record: RoundRecord) -> None:
         """Append one round, after those that wait."""
-        lines = report.lines(lost=self._lost)
+        lines = record_lines(record, lost=self._lost)
         data = "".join(f"{line}\n" for line in lines).encode()
         try:
             self._append(b"".join((*self._waiting, data)))
@@ -73,6 +76,42 @@ class AuditLog:
         if self.path.exists() and self.path.stat().st_size >= self.max_bytes:
             numbers = [number for number, _ in rotated(self.path)]
             self.path.rename(self.path.with_name(f"{self.path.name}.{max(numbers, default=0) + 1}"))
+
+
+AuditTarget = str | os.PathLike[str] | AuditLog | None
+
+
+def with_audit(audit: AuditTarget, observers: Iterable[Observer]) -> tuple[Observer, ...]:
+    """Return the observers with the audit trail before them, where there is to be one."""
+    if audit is None:
+        return tuple(observers)
+    return (AuditLog(audit) if isinstance(audit, str | os.PathLike) else audit, *observers)
+
+
+def record_lines(record: RoundRecord, *, lost: int = 0) -> list[str]:
+    """Return a round as lines of JSON: one for each client, then one for the round itself.
+
+    `lost` is how many lines before these could not be written, which the round's line then tells.
+    """
+    place = {"run": record.run, "round": record.round, "phase": record.phase}
+    clients = [{"kind": "client", **place, **client} for client in record.clients]
+    end: dict[str, Any] = {
+        "kind": "round",
+        **place,
+        "time": record.time,
+        "rule": record.rule,
+        "num_malicious": record.num_malicious,
+        "kept": record.kept,
+        "rejected": record.rejected,
+        "note": record.note,
+    }
+    if record.warnings:
+        end["warnings"] = list(record.warnings)
+    if record.metrics:
+        end["metrics"] = dict(record.metrics)
+    if lost:
+        end["lines_lost"] = lost
+    return [json.dumps(line, allow_nan=False) for line in (*clients, end)]
 
 
 def rotated(path: Path) -> list[tuple[int, Path]]:

@@ -8,10 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fedra.audit.reading import Trail
+from fedra.server.records import LEFT_OUT
 from fedra.untrusted import clipped
-
-# The reason of an evaluation reply whose sender the round's training left out; no fault of its own.
-LEFT_OUT = "left out of this round's training"
 
 _LONGEST_NAME = 80
 _LARGEST_IN_FULL = 1e15

@@ -10,8 +10,9 @@ except ModuleNotFoundError as error:
         "fedra.flower needs Flower; install it with: pip install 'fedra[flower]'", name=error.name
     ) from error
 
-from fedra.audit import AuditLog, RoundReport
+from fedra.audit import AuditLog
 from fedra.flower.guard import Guard
 from fedra.flower.strategy import RobustStrategy
+from fedra.server import Observer, RoundRecord
 
-__all__ = ["AuditLog", "Guard", "RobustStrategy", "RoundReport"]
+__all__ = ["AuditLog", "Guard", "Observer", "RobustStrategy", "RoundRecord"]

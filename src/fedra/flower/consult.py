@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import traceback
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -9,9 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from fedra.flower.defence import LOGGER
-from fedra.flower.faults import short
 from fedra.flower.snapshot import not_finite, put_back, snapshot
+from fedra.server.faults import short
+
+LOGGER = logging.getLogger("flwr")
 
 T = TypeVar("T")
 

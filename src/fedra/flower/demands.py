@@ -1,14 +1,22 @@
-"""What a strategy demands of metrics that it computes the model with."""
+"""What an inner strategy demands of replies: what is refused here costs one client, and not the round."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fedra.flower.faults import short
-from fedra.flower.inner import inner_setting
-from fedra.flower.replies import Reply
+import flwr.server.strategy as legacy
+import flwr.serverapp.strategy as current
+import numpy as np
+
+from fedra.flower.inner import inner_setting, layers
+from fedra.flower.npy import view_npy
+from fedra.flower.privacy import needs_equal_weights
+from fedra.server.faults import short
+from fedra.server.form import ModelForm
+from fedra.server.replies import Reply
 
 # Honest losses differ by orders of magnitude, between clients that fit their data and those that do not. What lies
 # far beyond would be all of a loss-weighted sum, or more than its type holds.
@@ -17,7 +25,38 @@ _FARTHEST_LOSS = 1000.0
 _LEAST_LOSS = 0.1
 
 
-def refuse_unfit_losses(replies: Sequence[Reply], inner: Any) -> None:
+# The metric in which a client says whether it clipped.
+KEY_NORM_BIT = "norm_bit"
+
+_CLIPPING = (
+    current.DifferentialPrivacyServerSideFixedClipping,
+    current.DifferentialPrivacyServerSideAdaptiveClipping,
+    legacy.DifferentialPrivacyServerSideFixedClipping,
+    legacy.DifferentialPrivacyServerSideAdaptiveClipping,
+)
+
+_LEARNING = (
+    current.DifferentialPrivacyClientSideAdaptiveClipping,
+    legacy.DifferentialPrivacyClientSideAdaptiveClipping,
+)
+
+
+def refuse_unfit(inner: Any, replies: Sequence[Reply], form: ModelForm, sent: Mapping[str, bytes]) -> None:
+    """Refuse replies that the strategy could not compute with: it would raise, or be lost, for all of them."""
+    _refuse_unfit_losses(inner, replies)
+    _refuse_without_norm_bit(inner, replies)
+    _refuse_still(inner, replies, form, sent)
+
+
+def no_model_note(inner: Any, kept: int) -> str:
+    """Say that a strategy returned no model, and why if that is known."""
+    note = f"the inner strategy returned no model from {kept} kept replies"
+    if needs_equal_weights(inner):
+        note += "; with a privacy accountant it wants one from every sampled client, so a round that drops any is lost"
+    return note
+
+
+def _refuse_unfit_losses(inner: Any, replies: Sequence[Reply]) -> None:
     """Refuse replies whose loss a strategy that weighs by losses, as q-FedAvg does, cannot compute with.
 
     A loss must be one number that is not negative (its power would be NaN), and at most 1,000 times the median of all
@@ -42,3 +81,32 @@ def refuse_unfit_losses(replies: Sequence[Reply], inner: Any) -> None:
         if loss > limit:
             reply.fault = f"metric {short(key)} is {loss:g}, more than {limit:g}: far beyond most clients'"
         reply.metrics[key] = max(loss, _LEAST_LOSS * usual)
+
+
+def _refuse_without_norm_bit(inner: Any, replies: Sequence[Reply]) -> None:
+    """Drop replies that do not say, as most do, whether they were clipped, where the wrapper learns its norm from that.
+
+    It raises for all replies where one lacks it.
+    """
+    if not any(isinstance(strategy, _LEARNING) for strategy in layers(inner)):
+        return
+    kinds = {id(reply): dict(reply.layout.values).get(KEY_NORM_BIT) for reply in replies if not reply.fault}
+    counts = Counter(kind for kind in kinds.values() if kind is not None)
+    for reply in replies:
+        if counts and not reply.fault and kinds[id(reply)] != counts.most_common(1)[0][0]:
+            reply.fault = f"lacks metric {KEY_NORM_BIT!r} as most clients sent it, which the inner strategy clips by"
+
+
+def _refuse_still(inner: Any, replies: Sequence[Reply], form: ModelForm, sent: Mapping[str, bytes]) -> None:
+    """Drop replies that do not move the model where they would be clipped on the server: Flower divides by their norm.
+
+    The norm is taken as Flower takes it, which is zero also for moves whose squares are too small for their type.
+    """
+    if not any(isinstance(strategy, _CLIPPING) for strategy in layers(inner)):
+        return
+    before = form.read(sent, view_npy)
+    with np.errstate(all="ignore"):
+        for reply in replies:
+            pairs = zip(reply.views, before, strict=True)
+            if not reply.fault and not any(np.linalg.norm(np.subtract(*pair)) ** 2 > 0 for pair in pairs):
+                reply.fault = "its update is zero, which the inner strategy cannot clip"

@@ -1,4 +1,4 @@
-"""The .npy format, as narrow as it can be: the headers of plain arrays, and nothing that NumPy would not load alike.
+"""The .npy format of Flower's arrays, as narrow as it can be: nothing that NumPy would not load alike.
 
 NumPy evaluates a header as a Python literal. Here it is matched against the few forms that writers of arrays of numbers
 use, so that what a client sends is never parsed as Python, and what passes means the same to NumPy.
@@ -6,16 +6,20 @@ use, so that what a client sends is never parsed as Python, and what passes mean
 
 from __future__ import annotations
 
+import functools
 import io
 import math
 import re
 import sys
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib import format as npy
 
-from fedra.flower.faults import Unusable, short
+from fedra.server.faults import Unusable, short
+from fedra.server.form import Entry, ModelForm, check_form, model_form
 
 # As in NumPy, which refuses longer ones, and more dimensions.
 _LONGEST_HEADER = 10_000
@@ -61,6 +65,61 @@ def read_header(data: bytes) -> Header:
     return Header(shape, items["fortran_order"] == "True", dtype, stop)
 
 
+def npy_model_form(arrays: Mapping[str, bytes], first: ModelForm | None = None) -> ModelForm:
+    """Return the form of the server's own model, given as .npy bytes; ValueError where fedra cannot work with it."""
+    return model_form({name: _own_form(name, data) for name, data in arrays.items()}, first)
+
+
+def _own_form(name: str, data: bytes) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    try:
+        header = read_header(data)
+    except Unusable as error:
+        raise ValueError(f"the model's array {name!r} {error}; give arrays that NumPy saved") from error
+    return header.dtype, header.shape
+
+
+def view_npy(data: Any, entry: Entry) -> npt.NDArray[Any]:
+    """Return a client's .npy bytes as a flat array in C order, in place where their layout allows it."""
+    if not isinstance(data, bytes):
+        raise Unusable(f"array {short(entry.name)} is {type(data).__name__}, not bytes")
+    for dtype in entry.dtypes:
+        header = make_header(dtype, entry.shape)
+        if data.startswith(header) and len(data) - len(header) == _num_bytes(dtype, entry.shape):
+            return np.frombuffer(data, dtype=dtype, offset=len(header))
+    try:
+        shape, fortran, dtype, offset = read_header(data)
+    except Unusable as error:
+        raise Unusable(f"array {short(entry.name)} {error}") from error
+    check_form(entry, dtype, shape)
+    if len(data) - offset != _num_bytes(dtype, shape):
+        raise Unusable(
+            f"array {short(entry.name)} holds {len(data) - offset} bytes instead of {_num_bytes(dtype, shape)}"
+        )
+    flat = np.frombuffer(data, dtype=dtype, offset=offset)
+    return flat.reshape(shape, order="F").ravel() if fortran else flat
+
+
+def flat_model(form: ModelForm, arrays: Mapping[str, bytes]) -> npt.NDArray[Any]:
+    """Return the trained values of the server's own model, given as .npy bytes, as a flat vector."""
+    return form.flat(form.read(arrays, view_npy))
+
+
+def canonical_npy(entry: Entry, values: npt.NDArray[Any]) -> bytes:
+    """Return flat values as .npy bytes of version 1.0 in C order, of the entry's widest type."""
+    return b"".join((make_header(entry.widest, entry.shape), np.ascontiguousarray(values, dtype=entry.widest).data))
+
+
+def is_canonical(entry: Entry, data: bytes, values: npt.NDArray[Any]) -> bool:
+    """Tell whether .npy bytes, which hold these values, are already as `canonical_npy` would make them."""
+    header = make_header(entry.widest, entry.shape)
+    return values.dtype == entry.widest and data.startswith(header) and len(data) == len(header) + values.nbytes
+
+
+def _num_bytes(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
+    return dtype.itemsize * math.prod(shape)
+
+
+@functools.lru_cache(maxsize=4096)
 def make_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     """Return the header of version 1.0 for an array of that type in C order."""
     stream = io.BytesIO()

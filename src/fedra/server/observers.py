@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from fedra.server.records import RoundRecord
 
@@ -37,8 +37,11 @@ class Observer:
     """Watches a run; each method may be left as it is.
 
     An observer holds nothing but settings until `start`, so that it can be sent to another process, and may be started
-    again after `end`. What it raises is logged and does not stop the run, but for KeyboardInterrupt and its like.
+    again after `end`. `label` is what messages call it. What it raises is logged and does not stop the run, but for
+    KeyboardInterrupt and its like.
     """
+
+    label: ClassVar[str] = ""
 
     def start(self, run: RunInfo) -> None:
         """Get ready: a run begins, or goes on where it was stopped."""
@@ -93,7 +96,7 @@ class Observers:
             self._attempt(observer, lambda o: o.end(run, summary))
 
     def _attempt(self, observer: Observer, call: Callable[[Observer], None]) -> bool:
-        name = type(observer).__name__
+        name = observer.label or type(observer).__name__
         try:
             call(observer)
         except OSError as error:

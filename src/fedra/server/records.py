@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+# The reason of an evaluation reply whose sender the round's training left out; no fault of its own.
+LEFT_OUT = "left out of this round's training"
+
 
 @dataclass(frozen=True, kw_only=True)
 class RoundRecord:

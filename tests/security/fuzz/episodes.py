@@ -16,6 +16,7 @@ from tests.flower.federation import MemoryGrid
 from tests.security.fuzz.mutations import spoilt_evaluation, spoilt_fit, spoilt_message
 from tests.security.older import OK, Proxy, older_evaluation, older_round
 
+from fedra.audit.log import record_lines
 from fedra.flower import Guard
 from fedra.flower.inner import inner_memory
 
@@ -142,7 +143,7 @@ def flooded_episode(make: Callable[..., Any], rng: random.Random) -> int:
         with in_time():
             result, metrics = strategy.aggregate_train(number, replies)
         report = reports.pop()
-        assert report.lines()
+        assert record_lines(report)
         assert report.skipped == (result is None), "a round without a result must say so"
         check_metrics(metrics)
         if result is not None:
@@ -187,7 +188,7 @@ def check_report(report: Any) -> None:
     kept = sum(bool(entry["kept"]) for entry in entries)
     assert report.rule in ("krum", "median") or kept >= HONEST // 2, f"only {kept} honest replies were kept"
     assert all(str(entry["reason"]).isprintable() and len(entry["reason"]) < 400 for entry in report.clients)
-    assert report.lines()
+    assert record_lines(report)
 
 
 @contextlib.contextmanager

@@ -1,17 +1,21 @@
-"""The form of the global model, and reading a client's arrays against it, in place."""
+"""The form of the global model, and laying a client's arrays out as one flat vector."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from fedra.flower.faults import Unusable, short
-from fedra.flower.npy import make_header, read_header
+from fedra.server.faults import Unusable, short
+
+T = TypeVar("T")
+
+# The type and shape of each array of a model, by name.
+Forms = Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +29,6 @@ class Entry:
     name: str
     shape: tuple[int, ...]
     dtypes: tuple[np.dtype[Any], ...]
-    headers: tuple[bytes, ...]
     trained: bool
     start: int
     stop: int
@@ -35,17 +38,12 @@ class Entry:
         """The type that holds every value of a reply, whichever of the types it has."""
         return max(self.dtypes, key=lambda dtype: dtype.itemsize)
 
-    @property
-    def header(self) -> bytes:
-        """The header of an array of the widest type, as NumPy writes it."""
-        return self.headers[self.dtypes.index(self.widest)]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ModelForm:
     """The names, shapes and types of a model's arrays, in order."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[Entry, ...] = ()
 
     @property
     def dimension(self) -> int:
@@ -63,15 +61,18 @@ class ModelForm:
         if len(arrays) != len(self.entries) or any(entry.name not in arrays for entry in self.entries):
             raise Unusable(_names_fault(arrays, self.entries))
 
-    def read(self, arrays: Mapping[str, bytes]) -> list[npt.NDArray[Any]]:
-        """Return the trained entries of a reply as flat arrays that share its memory; `Unusable` where it differs."""
+    def read(self, arrays: Mapping[str, T], view: Callable[[T, Entry], npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+        """Return the trained entries of a reply as flat arrays that share its memory; `Unusable` where it differs.
+
+        `view` returns one of the platform's arrays as a flat one in C order, checked against its entry.
+        """
         self.check_names(arrays)
         views = []
         for entry in self.entries:
-            view = view_npy(arrays[entry.name], entry)
+            flat = view(arrays[entry.name], entry)
             if entry.trained:
-                views.append(view)
-            elif view.dtype.kind == "f" and not np.isfinite(view).all():
+                views.append(flat)
+            elif flat.dtype.kind == "f" and not np.isfinite(flat).all():
                 # An integer that a strategy made a float: no vector holds it, so no screening would look at it.
                 raise Unusable(f"array {short(entry.name)} holds values that are not finite")
         return views
@@ -90,6 +91,12 @@ class ModelForm:
                 else:
                     np.subtract(view, minus[entry.start : entry.stop], out=part, casting="unsafe")
 
+    def flat(self, views: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        """Return the trained values, which `read` has returned, as one vector."""
+        vector = np.empty(self.dimension, dtype=self.dtype)
+        self.flatten(views, vector)
+        return vector
+
     def split(self, flat: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
         """Return the trained entries of a flat vector by name, in the model's own shapes and types."""
         return {
@@ -98,78 +105,53 @@ class ModelForm:
             if entry.trained
         }
 
+    def pinned(self, result: Mapping[str, T], sent: Mapping[str, T]) -> dict[str, T]:
+        """Return a result with the entries that are not trained as the server sent them: nobody scores those."""
+        fixed = {entry.name for entry in self.entries if not entry.trained}
+        return {name: sent[name] if name in fixed else array for name, array in result.items()}
 
-def model_form(arrays: Mapping[str, bytes], first: ModelForm | None = None) -> ModelForm:
-    """Return the form of a model given as .npy bytes; `first` is the form it had in the first round.
 
-    Flower's averages turn integers into floats, and noise can turn float32 into float64, while clients go on sending
-    what their framework holds: a reply may therefore have the type of the first round's array or of the current one.
+def model_form(forms: Forms, first: ModelForm | None = None) -> ModelForm:
+    """Return the form of a model with arrays of these forms; `first` is the form it had in the first round.
+
+    Averages turn integers into floats, and noise can turn float32 into float64, while clients go on sending what their
+    framework holds: a reply may therefore have the type of the first round's array or of the current one.
+
+    Raises:
+        ValueError: where fedra cannot work with the model.
     """
     known = {} if first is None else {entry.name: entry for entry in first.entries}
     entries = []
     start = 0
-    for name, data in arrays.items():
-        dtype, shape = npy_form(data, name)
+    for name, (dtype, shape) in forms.items():
+        if dtype.kind not in "fiub" or (dtype.kind == "f" and dtype.itemsize > 8):
+            raise ValueError(
+                f"the model's array {name!r} has dtype {dtype}; use float16, float32, float64, integers or bool"
+            )
+        dtype = dtype.newbyteorder("=")
         before = known.get(name)
         dtypes = (dtype,) if before is None or before.dtypes[0] == dtype else (before.dtypes[0], dtype)
         trained = dtypes[0].kind == "f"
         stop = start + (int(np.prod(shape, dtype=np.int64)) if trained else 0)
-        entries.append(
-            Entry(
-                name=name,
-                shape=shape,
-                dtypes=dtypes,
-                headers=tuple(make_header(kind, shape) for kind in dtypes),
-                trained=trained,
-                start=start,
-                stop=stop,
-            )
-        )
+        entries.append(Entry(name=name, shape=shape, dtypes=dtypes, trained=trained, start=start, stop=stop))
         start = stop
     return ModelForm(entries=tuple(entries))
 
 
-def npy_form(data: bytes, name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
-    """Return the type and shape of one of the server's own arrays; ValueError where fedra cannot work with it."""
-    try:
-        shape, _, dtype, _ = read_header(data)
-    except Unusable as error:
-        raise ValueError(f"the model's array {name!r} {error}; give arrays that NumPy saved") from error
-    if dtype.kind not in "fiub" or (dtype.kind == "f" and dtype.itemsize > 8):
-        raise ValueError(
-            f"the model's array {name!r} has dtype {dtype}; use float16, float32, float64, integers or bool"
-        )
-    return dtype.newbyteorder("="), shape
+def view_array(array: Any, entry: Entry) -> npt.NDArray[Any]:
+    """Return a client's NumPy array as a flat one in C order, in place where its layout allows it."""
+    if not isinstance(array, np.ndarray):
+        raise Unusable(f"array {short(entry.name)} is {short(type(array).__name__)}, not a NumPy array")
+    check_form(entry, array.dtype, array.shape)
+    return np.ascontiguousarray(array).reshape(-1)
 
 
-def view_npy(data: Any, entry: Entry) -> npt.NDArray[Any]:
-    """Return a client's .npy bytes as a flat array in C order, in place where their layout allows it."""
-    if not isinstance(data, bytes):
-        raise Unusable(f"array {short(entry.name)} is {type(data).__name__}, not bytes")
-    for dtype, header in zip(entry.dtypes, entry.headers, strict=True):
-        if data.startswith(header) and len(data) - len(header) == _num_bytes(dtype, entry.shape):
-            return np.frombuffer(data, dtype=dtype, offset=len(header))
-    try:
-        shape, fortran, dtype, offset = read_header(data)
-    except Unusable as error:
-        raise Unusable(f"array {short(entry.name)} {error}") from error
-    if dtype.newbyteorder("=") not in entry.dtypes:
+def check_form(entry: Entry, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    """Refuse an array of another type or shape than its entry's."""
+    if dtype.hasobject or dtype.kind not in "fiub" or dtype.newbyteorder("=") not in entry.dtypes:
         raise Unusable(f"array {short(entry.name)} has dtype {short(dtype)} instead of {entry.dtypes[0]}")
     if shape != entry.shape:
         raise Unusable(f"array {short(entry.name)} has shape {short(shape)} instead of {entry.shape}")
-    if len(data) - offset != _num_bytes(dtype, shape):
-        raise Unusable(
-            f"array {short(entry.name)} holds {len(data) - offset} bytes instead of {_num_bytes(dtype, shape)}"
-        )
-    flat = np.frombuffer(data, dtype=dtype, offset=offset)
-    return flat.reshape(shape, order="F").ravel() if fortran else flat
-
-
-def _num_bytes(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
-    count = dtype.itemsize
-    for length in shape:
-        count *= length
-    return count
 
 
 def _names_fault(arrays: Mapping[str, Any], entries: Sequence[Entry]) -> str:

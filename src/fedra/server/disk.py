@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable
 from typing import Literal, get_args
 
-OnDiskError = Literal["stop", "warn"]
+from fedra import checks
 
-_LOGGER = logging.getLogger("flwr")
+OnDiskError = Literal["stop", "warn"]
 
 
 class DiskPolicy:
@@ -17,10 +17,9 @@ class DiskPolicy:
     "stop" ends the run, but only in `settle`, when all else of the round has been tried; "warn" goes on.
     """
 
-    def __init__(self, on_error: OnDiskError) -> None:
-        if on_error not in get_args(OnDiskError):
-            raise ValueError(f"on_disk_error={on_error!r}; valid: {', '.join(get_args(OnDiskError))}")
-        self.on_error = on_error
+    def __init__(self, on_error: OnDiskError, logger: logging.Logger) -> None:
+        self.on_error = checks.choice("on_disk_error", on_error, get_args(OnDiskError))
+        self._logger = logger
         self._first: OSError | None = None
 
     def attempt(self, what: str, write: Callable[[], None]) -> None:
@@ -28,11 +27,15 @@ class DiskPolicy:
         try:
             write()
         except OSError as error:
-            if self.on_error == "warn":
-                _LOGGER.warning("fedra: %s could not be written, the run goes on without: %s", what, error)
-            else:
-                _LOGGER.error("fedra: %s could not be written, the run ends with this round: %s", what, error)
-                self._first = self._first or error
+            self.note(what, error)
+
+    def note(self, what: str, error: OSError) -> None:
+        """Take notice of what the disk did not take."""
+        if self.on_error == "warn":
+            self._logger.warning("fedra: %s could not be written, the run goes on without: %s", what, error)
+        else:
+            self._logger.error("fedra: %s could not be written, the run ends with this round: %s", what, error)
+            self._first = self._first or error
 
     def settle(self) -> None:
         """Raise the first error since the last call, where the policy is to stop."""

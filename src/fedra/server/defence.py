@@ -1,31 +1,23 @@
-"""The defence both strategies share: a rule applied to a round's replies, remembered for evaluation, and reported."""
+"""The defence of a round: a rule applied to its replies, and what evaluation needs to know of that."""
 
 from __future__ import annotations
 
 import dataclasses
-import logging
-import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fedra.alarms import Streaks, WarningLimits, round_warnings, shown
-from fedra.audit import LEFT_OUT, AuditLog, RoundReport
-from fedra.cohort import Verdict
-from fedra.flower.disk import DiskPolicy, OnDiskError
-from fedra.flower.examples import weigh
-from fedra.flower.replies import Reply
-from fedra.rules import Rule, make_rule
-from fedra.rules.mcne import malicious_total
+from fedra.alarms import Streaks, WarningLimits, round_warnings
+from fedra.cohort import RuleState, Verdict
+from fedra.rules import Rule, StatefulRule, make_rule
 from fedra.screening import screen
-
-LOGGER = logging.getLogger("flwr")
-
-AuditTarget = str | os.PathLike[str] | AuditLog | None
+from fedra.server.records import LEFT_OUT, RoundRecord
+from fedra.server.replies import Reply
+from fedra.server.weighing import weigh
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,44 +30,34 @@ class Outcome:
     verdict: Verdict
     kept: Sequence[Reply]
     weights: Sequence[float]
-    report: RoundReport
+    record: RoundRecord
     claims: Sequence[int] | None = None
-
-    def failed(self, note: str) -> RoundReport:
-        """Return the report of a round whose result could not be used after all."""
-        return failed(self.report, note)
 
 
 class Defence:
-    """Judges rounds by a rule; keeps what evaluation needs of the last one, and reports every one."""
+    """Judges rounds by a rule, and keeps what the next round and evaluation need of the last one.
+
+    What a stateful rule remembers moves on only by `accept`, when the round's result has become the model.
+    """
 
     def __init__(
-        self,
-        *,
-        rule: Rule | str,
-        audit: AuditTarget = None,
-        on_round: Callable[[RoundReport], None] | None = None,
-        threads: int | None = None,
-        on_disk_error: OnDiskError = "warn",
-        warn_at: WarningLimits | None = None,
+        self, *, rule: Rule | str, threads: int | None = None, warn_at: WarningLimits | None = None, run: str = ""
     ) -> None:
-        self.disk = DiskPolicy(on_disk_error)
         self.limits = WarningLimits() if warn_at is None else warn_at
         if not isinstance(self.limits, WarningLimits):
             raise TypeError(f"warn_at={warn_at!r}; give fedra.WarningLimits(...), or None")
-        self._streaks = Streaks(self.limits)
         self.rule = make_rule(rule) if isinstance(rule, str) else rule
         if not isinstance(self.rule, Rule):
             raise TypeError(f"rule={rule!r}; give a rule such as fedra.FedRA(), or the name of one")
-        self.audit = AuditLog(audit) if isinstance(audit, str | os.PathLike) else audit
-        self.on_round = on_round
         self.threads = threads
-        self.run = ""
+        self.run = run
+        self.rule_state: RuleState | None = None
+        self._streaks = Streaks(self.limits)
         self._shares: dict[Any, float] = {}
 
     @property
     def needs_updates(self) -> bool:
-        """Whether the rule must be given updates; all of fedra's but one state that replies do as well.
+        """Whether the rule must be given updates; most of fedra's state that whole models do as well.
 
         They look at differences between clients, or average, so that what was sent to all cancels.
         """
@@ -87,18 +69,24 @@ class Defence:
         rows = np.arange(count * 8, dtype=dtype).reshape(count, 8)
         self.rule.judge(screen(rows, np.ones(count), threads=self.threads))
 
+    def recall(self, state: RuleState, dimension: int) -> None:
+        """Take back what the rule remembered; ValueError where it cannot be this rule's."""
+        # A rule without memory may take the place of one with: nothing of it is needed then.
+        self.rule_state = self.rule.restore(state, dimension) if state and isinstance(self.rule, StatefulRule) else None
+
     def judge(self, server_round: int, replies: list[Reply], *, vectors: list[npt.NDArray[Any]], known: int) -> Outcome:
         """Judge the usable replies by their vectors, which are in the order of the replies without a fault."""
         usable = [reply for reply in replies if not reply.fault]
-        dimension = vectors[0].size if vectors else None
         screened = screen(
             vectors,
             [reply.claim for reply in usable],
             [reply.client for reply in usable],
-            dimension=dimension,
+            dimension=vectors[0].size if vectors else None,
             threads=self.threads,
         )
-        verdict = self._rule_for(max(known, len(usable))).judge(screened)
+        verdict = self.rule.for_federation(num_clients=max(known, len(usable))).judge(screened, self.rule_state)
+        if not _finite(verdict.state):
+            verdict = _refused(verdict, "the rule would remember values that are not finite")
         kept = [reply for reply, stays in zip(usable, verdict.kept, strict=True) if stays]
         weights = _weights(verdict)
         self._remember(replies, kept, weights)
@@ -107,12 +95,16 @@ class Defence:
             {**record, "usable": bool(passed)}
             for record, passed in zip(verdict.to_records(), screened.usable, strict=True)
         ]
-        report = self._report(server_round, "train", replies, records, note, verdict.num_malicious)
-        report = dataclasses.replace(report, warnings=self._warnings(verdict, replies, kept))
-        return Outcome(verdict=verdict, kept=kept, weights=weights, report=report)
+        record = self._record(server_round, "train", replies, records, note, verdict.num_malicious)
+        record = dataclasses.replace(record, warnings=self._warnings(verdict, replies, kept))
+        return Outcome(verdict=verdict, kept=kept, weights=weights, record=record)
 
-    def judge_evaluation(self, server_round: int, replies: list[Reply]) -> tuple[list[Reply], list[float], RoundReport]:
-        """Return the replies to evaluate by, their weights, which are those of the training round, and the report.
+    def accept(self, outcome: Outcome) -> None:
+        """Let the rule remember a round whose result has become the model."""
+        self.rule_state = outcome.verdict.state
+
+    def judge_evaluation(self, server_round: int, replies: list[Reply]) -> tuple[list[Reply], list[float], RoundRecord]:
+        """Return the replies to evaluate by, their weights, which are those of the training round, and the record.
 
         A client that training left out is left out here. One that training did not ask weighs as the mean of those
         kept: what it claims now cannot raise that.
@@ -126,10 +118,10 @@ class Defence:
         weights = [self._shares.get(reply.client, usual) for reply in kept]
         total = sum(weights)
         records = [
-            _record(reply, kept=True, weight=weight / total) for reply, weight in zip(kept, weights, strict=True)
+            _client_record(reply, kept=True, weight=weight / total) for reply, weight in zip(kept, weights, strict=True)
         ]
         note = "" if kept else "nobody was left"
-        return kept, weights, self._report(server_round, "evaluate", replies, records, note, None)
+        return kept, weights, self._record(server_round, "evaluate", replies, records, note, None)
 
     def weighed(self, outcome: Outcome, *, equal: bool = False) -> Outcome:
         """Return the round as an inner strategy that averages by claims will weigh it: as the rule does, or all alike.
@@ -141,37 +133,17 @@ class Defence:
         weights = [1.0] * len(outcome.kept) if equal else outcome.weights
         weighing = weigh([reply.claim for reply in outcome.kept], weights)
         if weighing is None:
-            report = outcome.failed(f"rule {self.rule.name!r} gave weights that are negative, not finite, or all zero")
-            return dataclasses.replace(outcome, kept=[], weights=[], report=report)
+            record = outcome.record.failed(
+                f"rule {self.rule.name!r} gave weights that are negative, not finite, or all zero"
+            )
+            return dataclasses.replace(outcome, kept=[], weights=[], record=record)
         shares = iter(weighing.shares)
         clients = [
-            {**client, "weight": next(shares)} if client["kept"] else client for client in outcome.report.clients
+            {**client, "weight": next(shares)} if client["kept"] else client for client in outcome.record.clients
         ]
         self._shares.update((reply.client, share) for reply, share in zip(outcome.kept, weighing.shares, strict=True))
-        report = dataclasses.replace(outcome.report, clients=clients)
-        return dataclasses.replace(outcome, weights=weighing.shares, report=report, claims=weighing.claims)
-
-    def publish(self, report: RoundReport, save: Callable[[], None] | None = None) -> None:
-        """Save the model, log the round, append it to the audit trail, and hand it to the user's callback.
-
-        The model comes first, and what the disk does not take is told last: nothing of the round is lost for it.
-        """
-        if save is not None:
-            self.disk.attempt("the state", save)
-        LOGGER.info(
-            "fedra: %s round %d: %d kept, %d rejected%s", report.phase, report.round, report.kept, report.rejected,
-            f", no change: {report.note}" if report.note else "",
-        )  # fmt: skip
-        for warning in report.warnings:
-            LOGGER.warning("fedra: round %d: %s", report.round, warning)
-        for client in report.clients:
-            if not client["kept"] and client["reason"]:
-                LOGGER.info("fedra: node %s rejected: %s", shown(client["client"]), client["reason"])
-        if (audit := self.audit) is not None:
-            self.disk.attempt("the audit trail", lambda: audit.write(report))
-        if self.on_round is not None:
-            self.on_round(report)
-        self.disk.settle()
+        record = dataclasses.replace(outcome.record, clients=clients)
+        return dataclasses.replace(outcome, weights=weighing.shares, record=record, claims=weighing.claims)
 
     def _warnings(self, verdict: Verdict, replies: list[Reply], kept: list[Reply]) -> tuple[str, ...]:
         if not kept:
@@ -189,18 +161,6 @@ class Defence:
         again = self._streaks.update(asked, (reply.client for reply in kept))
         return (*passed, *again)
 
-    def _rule_for(self, known: int) -> Rule:
-        """Return the rule, told the federation's size N where it can use it and was not told already.
-
-        Where less than one node of the N would be malicious, N stays unknown: M~ = 0 would keep everybody, which
-        is not what a guarded federation of few nodes wants, and the binomial prior allows for one.
-        """
-        if getattr(self.rule, "num_clients", known) is not None:
-            return self.rule
-        if malicious_total(known, self.rule.malicious_ratio) == 0:  # type: ignore[attr-defined]
-            return self.rule
-        return dataclasses.replace(self.rule, num_clients=known)  # type: ignore[type-var]
-
     def _remember(self, replies: list[Reply], kept: list[Reply], weights: Sequence[float]) -> None:
         if not kept:
             # A skipped round says nothing about anybody.
@@ -209,7 +169,7 @@ class Defence:
         self._shares = {reply.client: 0.0 for reply in replies if reply.asked}
         self._shares.update((reply.client, weight) for reply, weight in zip(kept, weights, strict=True))
 
-    def _report(
+    def _record(
         self,
         server_round: int,
         phase: str,
@@ -217,13 +177,15 @@ class Defence:
         judged: list[dict[str, Any]],
         note: str,
         num_malicious: int | None,
-    ) -> RoundReport:
-        told = iter(judged)
+    ) -> RoundRecord:
+        of_usable = iter(judged)
         clients = [
-            _record(reply, kept=False) if reply.fault else {**_record(reply, kept=False), **next(told)}
+            _client_record(reply, kept=False)
+            if reply.fault
+            else {**_client_record(reply, kept=False), **next(of_usable)}
             for reply in replies
         ]
-        return RoundReport(
+        return RoundRecord(
             run=self.run,
             round=server_round,
             phase=phase,
@@ -235,10 +197,15 @@ class Defence:
         )
 
 
-def failed(report: RoundReport, note: str) -> RoundReport:
-    """Return the report of a round that nobody is part of after all."""
-    clients = [{**client, "kept": False, "weight": 0.0} for client in report.clients]
-    return dataclasses.replace(report, note=note, clients=clients)
+def _finite(state: RuleState | None) -> bool:
+    return all(np.isfinite(array).all() for array in (state or {}).values() if array.dtype.kind in "fc")
+
+
+def _refused(verdict: Verdict, note: str) -> Verdict:
+    """Return the verdict on a round of which nothing can be used."""
+    nobody = np.zeros(len(verdict), dtype=bool)
+    weights = None if verdict.weights is None else np.zeros(len(verdict))
+    return dataclasses.replace(verdict, update=None, kept=nobody, weights=weights, note=note, state=None)
 
 
 def _weights(verdict: Verdict) -> list[float]:
@@ -249,7 +216,7 @@ def _weights(verdict: Verdict) -> list[float]:
     return [float(weight) for weight in verdict.weights[verdict.kept]]
 
 
-def _record(reply: Reply, *, kept: bool, weight: float | None = None) -> dict[str, Any]:
+def _client_record(reply: Reply, *, kept: bool, weight: float | None = None) -> dict[str, Any]:
     return {
         "client": reply.client,
         "claimed_quantity": None if reply.claim != reply.claim else reply.claim,

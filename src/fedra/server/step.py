@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fedra.audit import RoundReport
-from fedra.flower.defence import Outcome
-from fedra.flower.faults import short
-from fedra.flower.model import ModelForm
 from fedra.optimizers import OptimizerState, ServerOptimizer, make_optimizer
+from fedra.server.defence import Outcome
+from fedra.server.faults import short
+from fedra.server.form import ModelForm
+from fedra.server.records import RoundRecord
+from fedra.server.state import Arrays, SavedState
 
 
 class ServerStep:
-    """A server optimizer with the state it has reached."""
+    """A server optimizer with the state it has reached; `owner` is the strategy whose optimizer it is."""
 
-    def __init__(self, optimizer: ServerOptimizer | str) -> None:
+    def __init__(self, optimizer: ServerOptimizer | str, owner: str) -> None:
         self.optimizer = make_optimizer(optimizer) if isinstance(optimizer, str) else optimizer
         self.state: OptimizerState | None = None
+        self._owner = owner
 
-    def recall(self, state: OptimizerState, size: int) -> None:
-        """Go on from a saved state of a model of so many values; ValueError where it is none."""
+    @property
+    def writer(self) -> str:
+        """What must be the same for a state to be resumed from."""
+        return f"{self._owner} with {self.optimizer!r}"
+
+    def begin(self) -> None:
+        """Forget all steps: a run begins."""
+        self.state = None
+
+    def memory(self) -> tuple[Arrays, Mapping[str, Any]]:
+        """Return the moments, and how many steps led to them."""
+        return ({}, {}) if self.state is None else (self.state.moments, {"step": self.state.step})
+
+    def recall(self, saved: SavedState) -> None:
+        """Go on from a saved state; ValueError where it is none of this optimizer's."""
+        if "step" not in saved.numbers:
+            return
+        size = sum(array.size for array in saved.arrays.values() if array.dtype.kind == "f")
+        state = OptimizerState(step=saved.numbers["step"], moments=saved.memory)
         if type(state.step) is not int or state.step < 0:
             raise ValueError(f"step {short(state.step)} of the server optimizer")
         shapes = {name: moment.shape for name, moment in state.moments.items()}
@@ -35,14 +55,14 @@ class ServerStep:
 
     def take(
         self, weights: npt.NDArray[Any], form: ModelForm, outcome: Outcome, *, of_updates: bool
-    ) -> tuple[dict[str, npt.NDArray[Any]] | None, RoundReport]:
+    ) -> tuple[dict[str, npt.NDArray[Any]] | None, RoundRecord]:
         """Return the new trained arrays by name, or None and why not; the state moves only with the model.
 
         `of_updates`: the rule was given updates; else replies, whose aggregate is an update further than the weights.
         """
         aggregate = outcome.verdict.update
         if aggregate is None:
-            return None, outcome.report
+            return None, outcome.record
         state = self.state or self.optimizer.init(weights.size)
         with np.errstate(all="ignore"):
             # Optimizers descend along a gradient; an update points where the clients went.
@@ -50,8 +70,8 @@ class ServerStep:
             moved, state = self.optimizer.step(weights, gradient, state)
             trained = form.split(moved)
         if not all(np.isfinite(array).all() for array in trained.values()):
-            return None, outcome.failed("the new model would hold values that are not finite")
+            return None, outcome.record.failed("the new model would hold values that are not finite")
         if not all(np.isfinite(moment).all() for moment in state.moments.values()):
-            return None, outcome.failed("the server optimizer would remember values that are not finite")
+            return None, outcome.record.failed("the server optimizer would remember values that are not finite")
         self.state = state
-        return trained, outcome.report
+        return trained, outcome.record

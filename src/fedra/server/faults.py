@@ -10,13 +10,13 @@ class Unusable(Exception):
 def short(text: object, limit: int = 60) -> str:
     """Return what a client sent, or what was raised because of it, as a short text without control characters."""
     if isinstance(text, str | bytes):
-        shown = repr(text[:limit])
+        words = repr(text[:limit])
     else:
         try:
-            shown = str(text)
+            words = str(text)
         except Exception:  # an error may be unable even to say what it is
-            shown = type(text).__name__
-    return printable(shown, limit)
+            words = type(text).__name__
+    return printable(words, limit)
 
 
 def printable(text: str, limit: int) -> str:

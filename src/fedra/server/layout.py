@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fedra.flower.faults import Unusable, short
+from fedra.server.faults import Unusable, short
 
 if TYPE_CHECKING:
-    from fedra.flower.replies import Reply
+    from fedra.server.replies import Reply
 
 Kinds = tuple[tuple[str, str], ...]
 
@@ -65,6 +65,12 @@ def shared_metrics(replies: Sequence[Reply]) -> list[str]:
     """Return the names of the metrics that all these replies have, of one kind, in order."""
     forms = [set(reply.layout.values) for reply in replies]
     return sorted(key for key, _ in set.intersection(*forms)) if forms else []
+
+
+def shared_values(replies: Sequence[Reply]) -> list[dict[str, Any]]:
+    """Return of each reply's metrics those that all these replies have, of one kind."""
+    names = shared_metrics(replies)
+    return [{name: reply.metrics[name] for name in names} for reply in replies]
 
 
 def shared_configs(replies: Sequence[Reply]) -> list[str]:

@@ -1,29 +1,24 @@
-"""From replies to updates: replies as flat vectors, what was sent out as one, and replies less that."""
+"""From replies to updates: replies as flat vectors, less what was sent out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import ctypes
+import functools
+import sys
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fedra.flower.memory import give_back
-from fedra.flower.model import ModelForm
-from fedra.flower.replies import Reply
 from fedra.kernels.threads import thread_count
+from fedra.server.form import ModelForm
+from fedra.server.replies import Reply
 
 # So many bytes are one request to the system (C libraries serve smaller ones from memory that freed replies scatter),
 # in large pages, and small beside the replies where memory matters.
 _BLOCK_BYTES = 36 * 1024 * 1024
-
-
-def flat_model(form: ModelForm, arrays: Mapping[str, bytes]) -> npt.NDArray[Any]:
-    """Return the trained values of the server's own model, given as .npy bytes, as a flat vector."""
-    flat = np.empty(form.dimension, dtype=form.dtype)
-    form.flatten(form.read(arrays), flat)
-    return flat
 
 
 def less_model(vectors: Sequence[npt.NDArray[Any]], model: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
@@ -62,3 +57,17 @@ def flat_vectors(
             if block.nbytes >= _BLOCK_BYTES // 2:
                 give_back()
     return vectors
+
+
+@functools.cache
+def _trim() -> Callable[[int], int] | None:
+    """Return the C library's malloc_trim, which glibc has and others have no need of."""
+    if not sys.platform.startswith("linux"):
+        return None
+    return getattr(ctypes.CDLL(None), "malloc_trim", None)
+
+
+def give_back() -> None:
+    """Return freed memory to the system; the C library itself keeps what lies between blocks still in use."""
+    if (trim := _trim()) is not None:
+        trim(0)

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedra.flower.claims import LARGEST_CLAIM
+from fedra.screening import LARGEST_CLAIM
 
 # Shares closer than this are the same ones, rounded differently.
 _SAME = 1e-9
@@ -70,3 +70,8 @@ def _shares(weights: Sequence[float]) -> list[float] | None:
     scaled = [weight / largest for weight in weights]
     total = sum(scaled)
     return [weight / total for weight in scaled]
+
+
+def plain_claim(claim: float) -> float:
+    """Return a claim as the number that it was sent as: whole ones as integers."""
+    return int(claim) if claim.is_integer() else claim

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,63 +12,71 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedra.flower.faults import printable, short
+from fedra.cohort import RuleState
+from fedra.files import open_plain, sync_folder, write_whole
+from fedra.server.faults import printable, short
 
 _VERSION = 1
 
+Arrays = Mapping[str, npt.NDArray[Any]]
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ServerState:
-    """The model after a round, what the optimizer or inner strategy remembers, and who wrote it.
+class SavedState:
+    """The model after a round, what optimizer, inner strategy and rule remember, and who wrote it.
 
-    `arrays` is the model by name; `memory` further arrays by name; `numbers` further plain values; `writer` describes
-    the strategy, so that one of another kind does not resume from it.
+    Attributes:
+        round: the last round that is done.
+        writer: describes the strategy, so that one of another kind does not resume from it.
+        arrays: the model by name.
+        memory: arrays that the optimizer or inner strategy remembers.
+        numbers: plain values that they remember.
+        rule: what a stateful rule remembers; empty for others.
     """
 
     round: int
     writer: str
-    arrays: Mapping[str, npt.NDArray[Any]]
-    memory: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    arrays: Arrays
+    memory: Arrays = field(default_factory=dict)
     numbers: Mapping[str, Any] = field(default_factory=dict)
+    rule: RuleState = field(default_factory=dict)
 
 
-def save_state(path: Path, state: ServerState) -> None:
+def save_state(path: Path, state: SavedState) -> None:
     """Write the state; a crash at any moment leaves the old file or the new one, whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    groups = {"array": state.arrays, "memory": state.memory, "rule": state.rule}
     about = {
         "version": _VERSION,
         "round": state.round,
         "writer": state.writer,
         "arrays": list(state.arrays),
         "memory": list(state.memory),
+        "rule": list(state.rule),
         "numbers": dict(state.numbers),
     }
-    contents: dict[str, npt.NDArray[Any]] = {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)}
-    contents |= {f"array-{i}": array for i, array in enumerate(state.arrays.values())}
-    contents |= {f"memory-{i}": array for i, array in enumerate(state.memory.values())}
-    fresh = _fresh(path)
-    try:
-        with fresh.open("xb") as file:
-            np.savez(file, **contents)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    except BaseException:
-        # On a full disk, the room it takes is needed for what else the round has to write.
-        fresh.unlink(missing_ok=True)
-        raise
-    _sync_directory(path.parent)
+    contents: dict[str, Any] = {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)}
+    for group, arrays in groups.items():
+        contents |= {f"{group}-{i}": array for i, array in enumerate(arrays.values())}
+
+    def write(fresh: Path) -> None:
+        with open_plain(fresh, "wb") as file:
+            np.savez(file, **contents)
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, write, fresh=_fresh(path))
+    sync_folder(path.parent)
 
 
 def check_writable(path: Path) -> None:
     """Raise OSError where a state could not be written: better now than after the first round."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = _fresh(path)
+    fresh.unlink(missing_ok=True)
     fresh.open("xb").close()
     fresh.unlink()
 
 
-def load_state(path: Path, writer: str) -> ServerState | None:
+def load_state(path: Path, writer: str) -> SavedState | None:
     """Read the state, or return None where there is none; ValueError where it is not this writer's."""
     if not path.exists():
         return None
@@ -78,11 +85,12 @@ def load_state(path: Path, writer: str) -> ServerState | None:
         with np.load(path, allow_pickle=False) as contents:
             about = json.loads(contents["about"].tobytes())
             version, wrote = about["version"], str(about["writer"])
-            state = ServerState(
+            state = SavedState(
                 round=about["round"],
                 writer=wrote,
-                arrays={str(name): contents[f"array-{i}"] for i, name in enumerate(about["arrays"])},
-                memory={str(name): contents[f"memory-{i}"] for i, name in enumerate(about["memory"])},
+                arrays=_group(contents, "array", about["arrays"]),
+                memory=_group(contents, "memory", about["memory"]),
+                rule=_group(contents, "rule", about.get("rule", [])),
                 numbers=about["numbers"],
             )
     except Exception as error:
@@ -103,6 +111,14 @@ def load_state(path: Path, writer: str) -> ServerState | None:
     return state
 
 
+def _fresh(path: Path) -> Path:
+    return path.with_name(f"{path.name}.new")
+
+
+def _group(contents: Mapping[str, npt.NDArray[Any]], group: str, names: list[Any]) -> dict[str, npt.NDArray[Any]]:
+    return {str(name): contents[f"{group}-{i}"] for i, name in enumerate(names)}
+
+
 def _check_stored(path: Path) -> None:
     """Refuse a file whose contents are larger than itself: fedra does not compress, and a small file may expand to all
     of the memory.
@@ -114,7 +130,7 @@ def _check_stored(path: Path) -> None:
         raise ValueError(f"{size} bytes in a file of {path.stat().st_size}")
 
 
-def _fault(state: ServerState) -> str:
+def _fault(state: SavedState) -> str:
     if type(state.round) is not int or state.round < 0:
         return f"its round is {short(state.round)}"
     if not isinstance(state.numbers, dict):
@@ -123,20 +139,3 @@ def _fault(state: ServerState) -> str:
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             return f"array {short(name)} of its model is not finite"
     return ""
-
-
-def _fresh(path: Path) -> Path:
-    """Return where to write the new state; what a killed server left there, or a link put there, is removed."""
-    fresh = path.with_name(path.name + ".new")
-    fresh.unlink(missing_ok=True)
-    return fresh
-
-
-def _sync_directory(directory: Path) -> None:
-    if os.name != "posix":
-        return
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

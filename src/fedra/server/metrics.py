@@ -1,44 +1,22 @@
-"""Reading the numbers of a reply: the claimed quantity and the metrics."""
+"""Reading the metrics of a reply, and of what became of them the numbers that a record holds."""
 
 from __future__ import annotations
 
-import math
-import numbers
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from fedra.flower.faults import Unusable, short
-from fedra.flower.layout import Kinds, kinds_of
-
-# The largest count that a float64 holds exactly; sums over clients stay exact and finite far beyond it.
-LARGEST_CLAIM = 2**53
+from fedra.server.faults import Unusable, printable, short
+from fedra.server.layout import Kinds, kinds_of
 
 # Averages, squares and sums over clients of what is below stay finite.
 LARGEST_METRIC = 1e100
 # Reading a number costs far more than sending it: a reply's metrics are counted before any is read.
 _MOST_METRICS = 10_000
 _MOST_NUMBERS = 100_000
-
-
-def read_claim(claim: Any, weight_key: str) -> float:
-    """Return a claimed quantity as a number in [1, 2**53]."""
-    name = short(weight_key)
-    if isinstance(claim, bool | np.bool_) or not isinstance(claim, numbers.Real):
-        raise Unusable(f"{name} is of type {type(claim).__name__}, not a number")
-    try:
-        value = float(claim)
-    except OverflowError:
-        value = math.inf
-    if not 1 <= value <= LARGEST_CLAIM:
-        raise Unusable(f"{name} is {value:g}, not a number from 1 to 2**53")
-    return value
-
-
-def plain_claim(claim: float) -> float:
-    """Return a claim as the number that it was sent as: whole ones as integers."""
-    return int(claim) if claim.is_integer() else claim
+_MOST_RECORDED = 100
+_LONGEST_NAME = 100
 
 
 def read_metrics(
@@ -93,3 +71,13 @@ def read_number(key: str, value: Any) -> int | float:
     if not abs(number) <= LARGEST_METRIC:  # nor is NaN
         raise Unusable(f"metric {short(key)} is not finite, or beyond {LARGEST_METRIC:g}")
     return number
+
+
+def plain_numbers(metrics: Mapping[str, Any] | None) -> dict[str, float]:
+    """Return those of a round's metrics that are one finite number, a hundred at most, under harmless names."""
+    found = {
+        printable(str(key), _LONGEST_NAME): float(value)
+        for key, value in (metrics or {}).items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST_METRIC
+    }
+    return dict(list(found.items())[:_MOST_RECORDED])
