@@ -151,7 +151,7 @@ def flooded_episode(make: Callable[..., Any], rng: random.Random) -> int:
             arrays = result
         messages = strategy.configure_evaluate(number, arrays, ConfigRecord(), grid)
         metrics = strategy.aggregate_evaluate(number, shuffled(grid.send_and_receive(messages), rng))
-        assert reports.pop().lines()
+        assert record_lines(reports.pop())
         check_metrics(metrics or {})
         count += len(replies)
     return max(1, count)
