@@ -78,11 +78,10 @@ def simulated() -> dict[str, str]:
 
 
 def deployed() -> dict[str, str]:
+    import numpy as np
     from flwr.serverapp.strategy import FedAdam, FedAvg
     from flwr.supercore.task_identity import TaskIdentity
     from tests.flower.federation import MemoryGrid, model, moved, record, reply_to
-
-    import numpy as np
 
     from fedra.flower import Guard, RobustStrategy
 
