@@ -186,14 +186,18 @@ def test_scores_that_cannot_be_estimated_from_are_refused(scores):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"malicious_ratio": 0.5}, ValueError, r"malicious_ratio=0.5 is outside \[0, 0.5\)"),
+        ({"malicious_ratio": 0.5}, ValueError, "malicious_ratio=0.5; give a number from 0 up to, not including, 0.5"),
         ({"malicious_ratio": -0.1}, ValueError, "malicious_ratio=-0.1"),
         ({"malicious_ratio": math.nan}, ValueError, "malicious_ratio=nan"),
         ({"malicious_ratio": "0.1"}, TypeError, "malicious_ratio='0.1'"),
         ({"malicious_ratio": True}, TypeError, "malicious_ratio=True"),
         ({"num_clients": 4}, ValueError, "num_clients=4 is less than the 5 clients"),
         ({"num_clients": 1e3}, TypeError, "num_clients=1000.0"),
-        ({"variance": "pool"}, ValueError, "variance='pool'; valid: separate, pooled, pooled-root"),
+        (
+            {"variance": "pool"},
+            ValueError,
+            "variance='pool'; did you mean 'pooled'. valid: separate, pooled, pooled-root",
+        ),
         ({"prior": "who"}, ValueError, "prior='who'; valid: number, set"),
     ],
 )

@@ -13,8 +13,9 @@ from tests.flower.federation import MemoryGrid, arrays_of, federation, honest, m
 
 import fedra
 from fedra import WarningLimits
-from fedra.alarms import Streaks, round_warnings, shown
+from fedra.alarms import Streaks, round_warnings
 from fedra.audit.command import audit
+from fedra.cohort import display_id
 from fedra.flower import Guard, RobustStrategy
 from fedra.simulation import SimulationConfig, resume, simulate
 
@@ -123,7 +124,7 @@ def test_names_that_change_in_each_round_do_not_fill_the_memory(monkeypatch):
 
 @given(st.text() | st.binary() | st.integers() | st.none())
 def test_identifiers_are_safe_to_print(client):
-    text = shown(client)
+    text = display_id(client)
     assert text.isprintable() or text == ""
     assert len(text) <= 60
 

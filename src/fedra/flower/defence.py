@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedra.alarms import Streaks, WarningLimits, round_warnings, shown
+from fedra.alarms import Streaks, WarningLimits, round_warnings
 from fedra.audit import LEFT_OUT, AuditLog, RoundReport
-from fedra.cohort import Verdict
+from fedra.cohort import Verdict, display_id
 from fedra.flower.disk import DiskPolicy, OnDiskError
 from fedra.flower.examples import weigh
 from fedra.flower.replies import Reply
@@ -166,7 +166,7 @@ class Defence:
             LOGGER.warning("fedra: round %d: %s", report.round, warning)
         for client in report.clients:
             if not client["kept"] and client["reason"]:
-                LOGGER.info("fedra: node %s rejected: %s", shown(client["client"]), client["reason"])
+                LOGGER.info("fedra: node %s rejected: %s", display_id(client["client"]), client["reason"])
         if (audit := self.audit) is not None:
             self.disk.attempt("the audit trail", lambda: audit.write(report))
         if self.on_round is not None:
