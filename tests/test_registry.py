@@ -1,6 +1,8 @@
 """Rules by name."""
 
 import dataclasses
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +23,12 @@ def test_every_rule_is_there_in_its_family():
         assert rule.name == name
         found.setdefault(str(rule.family), set()).add(name)
     assert found == FAMILIES
+
+
+def test_the_page_of_rules_has_each_of_them_in_its_family():
+    page = (Path(__file__).parent.parent / "docs" / "rules.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| `([a-z-]+)` \| ([a-z]+) \|", page, re.MULTILINE))
+    assert listed == {name: str(rule.family).removeprefix("quantity-") for name, rule in fedra.RULES.items()}
 
 
 @pytest.mark.parametrize("name", fedra.RULES)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.comparing import assert_same_state, assert_same_verdict
 from tests.strategies import RULE_NAMES, make_round
 
 import fedra
@@ -89,8 +90,7 @@ def test_no_state_is_the_state_before_the_first_round(rule):
     cohort = make_round(1, 9, 5)
     first = rule(cohort.updates, cohort.quantities)
     started = rule(cohort.updates, cohort.quantities, state=initial_state(rule, 5))
-    assert first.update.tobytes() == started.update.tobytes()
-    assert_same_state(first.state, started.state)
+    assert_same_verdict(first, started)
 
 
 @pytest.mark.parametrize("rule", [fedra.CenteredClipping(), Counting()], ids=["centered-clipping", "counting"])
@@ -100,8 +100,7 @@ def test_calling_is_screening_and_judging(rule):
         cohort = make_round(seed, 9, 5)
         called = rule(cohort.updates, cohort.quantities, state=state)
         judged = rule.judge(fedra.screen(cohort.updates, cohort.quantities), state)
-        assert called.update.tobytes() == judged.update.tobytes()
-        assert_same_state(called.state, judged.state)
+        assert_same_verdict(called, judged)
         state = called.state
 
 
@@ -251,11 +250,3 @@ def test_what_a_class_says_of_whole_models_is_not_inherited():
 
 def test_ascending_order_breaks_ties_by_index():
     assert ascending_order(np.array([2.0, 1.0, 2.0, 0.0, 1.0])).tolist() == [3, 1, 4, 0, 2]
-
-
-def assert_same_state(found, expected):
-    assert found.keys() == expected.keys()
-    for name, array in found.items():
-        assert array.dtype == expected[name].dtype
-        assert array.shape == expected[name].shape
-        assert array.tobytes() == expected[name].tobytes()

@@ -66,7 +66,7 @@ def test_honest_clients_behave_as_they_claim():
     np.testing.assert_allclose(verdict.weights, quantities / quantities.sum())
 
 
-def test_a_liar_is_told_what_it_behaves_like():
+def test_the_reason_says_what_a_liar_behaves_like():
     true = np.array([4, 9, 16, 25, 36, 50, 64, 80, 100, 5, 10, 20], dtype=float)
     _, updates = honest_round(1, true)
     claimed = true.copy()

@@ -55,9 +55,9 @@ def test_fixed_keeps_all_but_the_largest_scores(cohort, ratio, gamma, known):
 def test_dynamic_drops_as_many_as_it_estimates(cohort, ratio, gamma, known, variance, prior):
     num_clients = federation(cohort, known)
     assume(len(cohort) > 2 * assumed_malicious(len(cohort), ratio, num_clients) + 2)
-    told = {"ratio": ratio, "num_clients": num_clients, "variance": variance, "prior": prior}
-    scores, num_malicious, kept, update = reference.fedra(cohort.updates, cohort.quantities, gamma=gamma, **told)
-    assume(clear_best(reference.log_likelihoods(scores, **told)))
+    options = {"ratio": ratio, "num_clients": num_clients, "variance": variance, "prior": prior}
+    scores, num_malicious, kept, update = reference.fedra(cohort.updates, cohort.quantities, gamma=gamma, **options)
+    assume(clear_best(reference.log_likelihoods(scores, **options)))
     assume(clear_cut(scores, len(kept)))
     rule = fedra.FedRA(
         malicious_ratio=float(ratio),

@@ -21,7 +21,7 @@ def test_honest_clients_behave_as_they_claim():
     np.testing.assert_allclose(verdict.implied_quantities, quantities, rtol=0.3)
 
 
-def test_a_liar_is_told_what_it_behaves_like():
+def test_the_reason_says_what_a_liar_behaves_like():
     true = np.array([4, 9, 16, 25, 36, 50, 64, 80, 100, 5, 10, 20], dtype=float)
     claimed = true.copy()
     claimed[0] = 9000
@@ -67,7 +67,7 @@ def test_huge_quantities_do_not_overflow(claims):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("liars", [1, 2, 8])
-def test_the_largest_claims_are_told_what_they_behave_like(liars):
+def test_the_largest_claims_have_an_implied_quantity(liars):
     quantities = np.arange(5.0, 13.0)
     updates = honest_round(3, quantities, 40)
     quantities[:liars] = 2.0**53

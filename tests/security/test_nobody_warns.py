@@ -141,21 +141,6 @@ def test_warnings_never_raise_and_stay_short(data):
     assert all(len(warning) < 1000 for warning in warnings)
 
 
-@pytest.mark.parametrize(
-    ("limits", "error", "message"),
-    [
-        ({"share": -0.1}, ValueError, "share=-0.1; give a number of at least 0"),
-        ({"excess": 0.5}, ValueError, "excess=0.5; give a number of at least 1"),
-        ({"streak": 0}, ValueError, "streak=0; give a number of at least 1"),
-        ({"streak": "5"}, TypeError, "streak='5'; give a number"),
-        ({"share": float("nan")}, TypeError, "share=nan; give a number"),
-    ],
-)
-def test_limits_that_make_no_sense_are_named(limits, error, message):
-    with pytest.raises(error, match=message):
-        WarningLimits(**limits)
-
-
 def test_limits_are_limits():
     with pytest.raises(TypeError, match=r"warn_at=5; give fedra\.WarningLimits"):
         Guard(FedAvg(), warn_at=5)
