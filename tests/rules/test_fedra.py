@@ -10,6 +10,7 @@ from tests.reference.fedra import assumed_malicious
 from tests.strategies import make_round, rounds
 
 import fedra
+from fedra.rules.fedra import _scores as scores_of
 
 RATIOS = st.sampled_from(["0", "0.05", "0.1", "0.25"])
 GAMMAS = st.sampled_from([0, 0.1, 0.5])
@@ -110,6 +111,19 @@ def test_neighbours_are_ranked_by_scaled_distance_not_by_distance():
     updates = np.array([[0.0], [1.0], [1.5]])
     scores = fedra.quantity_robust_scores(updates, [10**6, 10**6, 1], num_malicious=0, gamma=0)
     assert scores[0] == pytest.approx(1.5, rel=1e-5)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("gamma", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("liars", [1, 2, 5])
+def test_scores_of_huge_quantities_stay_finite_and_the_largest(gamma, liars):
+    cohort = make_round(3, 12, 20)
+    quantities = cohort.quantities.copy()
+    quantities[:liars] = 1.7e308
+    cohort.updates[:liars] *= 1e100
+    scores = scores_of(reference.pairwise_l1(cohort.updates), quantities, 2, gamma)
+    assert np.isfinite(scores).all()
+    assert scores[:liars].min() > scores[liars:].max()
 
 
 def test_the_papers_numbers():
