@@ -40,6 +40,17 @@ def assert_same_verdict(found: Any, expected: Any) -> None:
     assert found.num_malicious == expected.num_malicious
     assert found.cut == expected.cut
     assert found.reasons == expected.reasons
+    assert (found.state is None) == (expected.state is None)
+    if expected.state is not None:
+        assert_same_state(found.state, expected.state)
+
+
+def assert_same_state(found: Any, expected: Any) -> None:
+    """Check what a rule remembers bit for bit."""
+    assert found.keys() == expected.keys()
+    for name, array in found.items():
+        assert (array.dtype, array.shape) == (expected[name].dtype, expected[name].shape)
+        np.testing.assert_array_equal(_bits(array), _bits(expected[name]), err_msg=name)
 
 
 def _bits(values: Any) -> Any:

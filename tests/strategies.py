@@ -17,17 +17,17 @@ DTYPES = st.sampled_from([np.float32, np.float64])
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """The updates and quantities of a round; `told` are the arguments of make_round."""
+    """The updates and quantities of a round; `description` are the arguments of make_round."""
 
     updates: np.ndarray
     quantities: np.ndarray
-    told: str
+    description: str
 
     def __len__(self) -> int:
         return len(self.updates)
 
     def permuted(self, order: np.ndarray) -> Round:
-        return Round(self.updates[order], self.quantities[order], f"{self.told} in order {order}")
+        return Round(self.updates[order], self.quantities[order], f"{self.description} in order {order}")
 
 
 def make_round(
@@ -50,8 +50,8 @@ def make_round(
     quantities = np.floor(np.exp(rng.uniform(0, np.log(1e6), clients)))
     if claim is not None:
         quantities[positions[0]] = claim
-    told = f"{seed}, {clients}, {dimension}, {np.dtype(dtype)}, {spread=}, {base=}, {liars=}, {claim=}, {scale=}"
-    return Round((scale * updates).astype(dtype), quantities, told)
+    description = f"{seed}, {clients}, {dimension}, {np.dtype(dtype)}, {spread=}, {base=}, {liars=}, {claim=}, {scale=}"
+    return Round((scale * updates).astype(dtype), quantities, description)
 
 
 @st.composite

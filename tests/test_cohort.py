@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fedra
-from fedra.cohort import shares
+from fedra.cohort import number_text, shares
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def verdict():
 
 def test_the_table_shows_the_most_suspicious_first(verdict):
     lines = str(verdict).splitlines()
-    assert lines[0].startswith("fedra: 8 of 12 clients kept, m~ = 2, cut at score")
+    assert lines[0].startswith("fedra: 8 of 12 clients kept, 2 assumed malicious, cut at score")
     assert lines[1].split() == ["client", "claims", "behaves", "like", "score", "weight", "kept", "why"]
     assert set(lines[2]) == {"-", " "}
     assert lines[3].split()[0] == "phone-2"
@@ -88,9 +88,21 @@ def test_a_round_without_update_says_why():
 
 
 def test_numbers_stay_short_however_large():
-    verdict = fedra.FedAvg()(np.eye(3), [1e308, 1234567, 1.25])
+    verdict = fedra.FedAvg()(np.eye(3), [2**53, 1234567, 1.25])
     claims = [line.split()[1] for line in str(verdict).splitlines()[3:6]]
-    assert sorted(claims) == sorted(["1e+308", "1,234,567", "1.25"])
+    assert sorted(claims) == sorted(["9.01e+15", "1,234,567", "1.25"])
+    assert number_text(1e308) == "1e+308"
+
+
+def test_identifiers_are_safe_and_short_in_the_table():
+    class Silent:
+        def __str__(self):
+            raise RuntimeError
+
+    table = str(fedra.Median()(np.eye(4), [1] * 4, ["\x1b[2Jred\nalert", "x" * 500, 10**5000, Silent()]))
+    assert table.replace("\n", "").isprintable()
+    names = [line.split("  ")[0] for line in table.splitlines()[3:]]
+    assert names == ["[2Jred alert", "x" * 59 + "\N{HORIZONTAL ELLIPSIS}", "a number of thousands of digits", "Silent"]
 
 
 def test_shares_add_up_for_any_claims():

@@ -19,14 +19,19 @@ BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 COMMANDS = "".join(re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)).splitlines()
 
 
+def block(text: str) -> str:
+    """Return the page's first piece of Python with this in it."""
+    return next(found for found in BLOCKS if text in found)
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of fedra with the page's file and line added."""
     source = tmp_path_factory.mktemp("extended") / "src"
     # With its caches: compiled kernels need not be compiled again.
     shutil.copytree(ROOT / "src" / "fedra", source / "fedra")
-    rule, line, imported, _ = BLOCKS
-    (source / "fedra" / "rules" / "capped.py").write_text(rule, encoding="utf-8")
+    line, imported = block('"capped-mean": CappedMean'), block("from fedra.rules.capped")
+    (source / "fedra" / "rules" / "capped.py").write_text(block("class CappedMean"), encoding="utf-8")
     registry = source / "fedra" / "rules" / "__init__.py"
     text = registry.read_text(encoding="utf-8")
     text = text.replace('    "fedra": FedRA,\n', f'    "fedra": FedRA,\n{line}')
@@ -64,21 +69,30 @@ def test_the_new_rule_appears_in_the_command_line(package: Path, tmp_path: Path)
 
 
 def test_a_rule_and_an_attack_outside_fedra(tmp_path: Path) -> None:
-    (tmp_path / "my_rules.py").write_text(BLOCKS[0], encoding="utf-8")
-    (tmp_path / "my_attacks.py").write_text(BLOCKS[3], encoding="utf-8")
+    (tmp_path / "my_rules.py").write_text(block("class CappedMean"), encoding="utf-8")
+    (tmp_path / "my_attacks.py").write_text(block("def sign_flip"), encoding="utf-8")
     arguments = ["run", "--rule", "my_rules:CappedMean", "--attack", "my_attacks:sign_flip"]
     arguments += ["--attack-param", "factor=5", "--alpha-q", "10", "--rounds", "2", "--out", "x", "--quiet"]
     run(ROOT / "src", "-m", "fedra", *arguments, cwd=tmp_path)
     assert (tmp_path / "x" / "result.json").is_file()
 
 
+def test_a_rule_that_remembers(tmp_path: Path) -> None:
+    (tmp_path / "my_memory.py").write_text(block("class SmoothedMedian"), encoding="utf-8")
+    printed = run(ROOT / "src", "-c", block("state = verdict.state"), cwd=tmp_path).strip()
+    assert f"That prints `{printed}`" in PAGE
+    arguments = ["run", "--rule", "my_memory:SmoothedMedian", "--rounds", "2", "--out", "x", "--quiet"]
+    run(ROOT / "src", "-m", "fedra", *arguments, cwd=tmp_path)
+    assert (tmp_path / "x" / "result.json").is_file()
+
+
 def test_a_rule_outside_fedra_gets_its_row_in_the_papers_tables(tmp_path: Path) -> None:
-    (tmp_path / "my_rules.py").write_text(BLOCKS[0], encoding="utf-8")
+    (tmp_path / "my_rules.py").write_text(block("class CappedMean"), encoding="utf-8")
     first, second = COMMANDS
     assert "my_rules:CappedMean" in run(ROOT / "src", "-m", *shlex.split(first), cwd=tmp_path)
-    told = json.loads(run(ROOT / "src", "-m", *shlex.split(second), "--json", cwd=tmp_path))
-    rows = [line["row"] for line in told["entries"] if (line["attack"], line["alpha_q"]) == ("lie", 10)]
+    output = json.loads(run(ROOT / "src", "-m", *shlex.split(second), "--json", cwd=tmp_path))
+    rows = [line["row"] for line in output["entries"] if (line["attack"], line["alpha_q"]) == ("lie", 10)]
     assert sorted(rows) == ["Capped at 5", "FedAdam", "FedRA", "my_rules:CappedMean"]
-    assert all(line["mean"] is not None for line in told["entries"])
-    assert told["missing"] == 6
+    assert all(line["mean"] is not None for line in output["entries"])
+    assert output["missing"] == 6
     assert "Capped at 5" in (tmp_path / "runs" / "paper" / "report" / "report.html").read_text(encoding="utf-8")

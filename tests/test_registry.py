@@ -1,6 +1,8 @@
 """Rules by name."""
 
 import dataclasses
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,18 +11,24 @@ import fedra
 from fedra.rules import rule_parameters
 
 FAMILIES = {
-    "quantity-ignorant": {"uniform", "median", "trimmed-mean", "krum", "multi-krum", "bulyan"},
+    "quantity-ignorant": {"uniform", "median", "trimmed-mean", "krum", "multi-krum", "bulyan", "centered-clipping"},
     "quantity-aware": {"fedavg", "norm-bound", "rfa"},
     "quantity-robust": {"truncate", "fedra"},
 }
 
 
-def test_every_rule_of_the_paper_is_there_in_its_family():
+def test_every_rule_is_there_in_its_family():
     found = {}
     for name, rule in fedra.RULES.items():
         assert rule.name == name
         found.setdefault(str(rule.family), set()).add(name)
     assert found == FAMILIES
+
+
+def test_the_page_of_rules_has_each_of_them_in_its_family():
+    page = (Path(__file__).parent.parent / "docs" / "rules.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| `([a-z-]+)` \| ([a-z]+) \|", page, re.MULTILINE))
+    assert listed == {name: str(rule.family).removeprefix("quantity-") for name, rule in fedra.RULES.items()}
 
 
 @pytest.mark.parametrize("name", fedra.RULES)

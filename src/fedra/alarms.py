@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedra import checks
-from fedra.cohort import Flags, Floats, implied_text, number_text
+from fedra.cohort import Flags, Floats, display_id, implied_text, number_text
 
 _NAMED = 5
 _MOST_REMEMBERED = 100_000
@@ -48,7 +48,7 @@ def round_warnings(
     warnings = []
     if weights is not None and np.isfinite(quantities).sum() > 1:
         warnings += [
-            f"client {shown(client_ids[i])} alone is {weights[i]:.0%} of this round's result, more than "
+            f"client {display_id(client_ids[i])} alone is {weights[i]:.0%} of this round's result, more than "
             f"{limits.share:.0%}"
             for i in np.flatnonzero(kept & (weights > limits.share)).tolist()
         ]
@@ -58,14 +58,14 @@ def round_warnings(
         high = np.flatnonzero(kept & (excess > limits.excess))
         if len(high):
             worst = sorted(high.tolist(), key=lambda i: -excess[i])
-            told = [
-                f"{shown(client_ids[i])} claims {number_text(float(quantities[i]))} and behaves like "
+            named = [
+                f"{display_id(client_ids[i])} claims {number_text(float(quantities[i]))} and behaves like "
                 f"{implied_text(float(implied[i]))}"
                 for i in worst[:_NAMED]
             ]
             warnings.append(
                 f"{_some(len(high))} more than {limits.excess:g} times as much data as the update speaks for: "
-                + "; ".join(told)
+                + "; ".join(named)
                 + _rest(len(high))
             )
     return tuple(warnings)
@@ -102,12 +102,5 @@ class Streaks:
             del self._running[next(iter(self._running))]
         if not late:
             return ()
-        named = ", ".join(f"{shown(client)} ({self._running[client]})" for client in late[:_NAMED])
+        named = ", ".join(f"{display_id(client)} ({self._running[client]})" for client in late[:_NAMED])
         return (f"left out in every one of its last rounds: {named}{_rest(len(late))}; if honest, its data is lost",)
-
-
-def shown(client: Any) -> str:
-    """Return a client's identifier as a short text that is safe to print."""
-    text = str(client)
-    text = text if len(text) <= 60 else text[:57] + "..."
-    return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -10,11 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from fedra.kernels import Rows
+from fedra.untrusted import clipped
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 # What a rule remembers between rounds: named arrays of numbers.
 RuleState = Mapping[str, npt.NDArray[Any]]
+
+_LONGEST_ID = 60
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -117,28 +120,28 @@ class Verdict:
     def table(self, limit: int | None = None) -> str:
         """Return a readable table of the first `limit` clients (None: all), most suspicious first."""
         order = self.by_suspicion()
-        shown = order if limit is None else order[:limit]
+        listed = order if limit is None else order[:limit]
         columns: list[tuple[str, Sequence[str]]] = [
-            ("client", [str(self.client_ids[i]) for i in shown]),
-            ("claims", [number_text(_number(self.quantities, i)) for i in shown]),
+            ("client", [display_id(self.client_ids[i]) for i in listed]),
+            ("claims", [number_text(_number(self.quantities, i)) for i in listed]),
         ]
         if self.implied_quantities is not None:
-            columns.append(("behaves like", [implied_text(self.implied_quantities[i]) for i in shown]))
+            columns.append(("behaves like", [implied_text(self.implied_quantities[i]) for i in listed]))
         if self.scores is not None:
-            columns.append(("score", [number_text(_number(self.scores, i)) for i in shown]))
+            columns.append(("score", [number_text(_number(self.scores, i)) for i in listed]))
         if self.weights is not None:
-            columns.append(("weight", [number_text(_number(self.weights, i)) for i in shown]))
-        columns.append(("kept", ["yes" if self.kept[i] else "no" for i in shown]))
-        columns.append(("why", [self.reasons[i] for i in shown]))
+            columns.append(("weight", [number_text(_number(self.weights, i)) for i in listed]))
+        columns.append(("kept", ["yes" if self.kept[i] else "no" for i in listed]))
+        columns.append(("why", [self.reasons[i] for i in listed]))
         lines = _aligned(columns)
-        if len(shown) < len(order):
-            lines.append(f"... and {len(order) - len(shown)} more clients")
+        if len(listed) < len(order):
+            lines.append(f"... and {len(order) - len(listed)} more clients")
         return "\n".join([self._headline(), *lines, *(f"warning: {warning}" for warning in self.warnings)])
 
     def _headline(self) -> str:
         parts = [f"{self.rule}: {int(self.kept.sum())} of {len(self)} clients kept"]
         if self.num_malicious is not None:
-            parts.append(f"m~ = {self.num_malicious}")
+            parts.append(f"{self.num_malicious} assumed malicious")
         if self.cut is not None:
             parts.append(f"cut at score {number_text(self.cut)}")
         if self.note:
@@ -147,6 +150,11 @@ class Verdict:
 
     def __str__(self) -> str:
         return self.table(limit=20)
+
+
+def display_id(client: Any) -> str:
+    """Return a client's identifier as a short text that is safe to print."""
+    return clipped(client, _LONGEST_ID)
 
 
 def number_text(value: float | None) -> str:

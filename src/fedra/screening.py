@@ -15,11 +15,14 @@ import numpy.typing as npt
 from fedra.cohort import Cohort, Flags, Floats
 from fedra.kernels import largest_magnitudes
 from fedra.kernels.rows import FLOATS, as_array, rows_from_vectors
+from fedra.untrusted import clipped
 
 # Beyond this, squared distances and scores of float64 updates would leave the range of float64.
 LARGEST_VALUE = 1e140
 # The largest count that a float64 holds exactly; sums over clients stay exact and finite far beyond it.
 LARGEST_CLAIM = 2**53
+# How much of a client's own words a reason repeats.
+_LONGEST_QUOTE = 80
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -128,7 +131,7 @@ def _read_updates(vectors: list[Any]) -> tuple[list[npt.NDArray[Any] | None], li
         try:
             array = as_array(vector)
         except Exception as error:  # a client's object may do anything when it is read
-            reason = f"update of type {type(vector).__name__} cannot be read: {_short(error)}"
+            reason = f"update of type {type(vector).__name__} cannot be read: {clipped(error, _LONGEST_QUOTE)}"
         else:
             reason = _form_fault(array)
         arrays.append(None if reason else array)
@@ -139,7 +142,7 @@ def _read_updates(vectors: list[Any]) -> tuple[list[npt.NDArray[Any] | None], li
 def _form_fault(array: npt.NDArray[Any]) -> str:
     # By kind first: NumPy's new-style types, such as StringDType, have no byte order to ask for.
     if array.dtype.kind != "f" or array.dtype.newbyteorder("=") not in FLOATS:
-        return f"update has dtype {_short(array.dtype)} instead of float32 or float64"
+        return f"update has dtype {clipped(array.dtype, _LONGEST_QUOTE)} instead of float32 or float64"
     if array.ndim != 1:
         return f"update has shape {array.shape} instead of one dimension"
     return ""
@@ -170,13 +173,13 @@ def read_claim(claim: Any, name: str = "quantity") -> tuple[float, str]:
     """
     try:
         if isinstance(claim, (bool, np.bool_)) or not isinstance(claim, numbers.Real):
-            content = f" {_short(repr(claim[:40]))}" if isinstance(claim, (str, bytes)) else ""
+            content = f" {clipped(repr(claim[:40]), _LONGEST_QUOTE)}" if isinstance(claim, (str, bytes)) else ""
             return math.nan, f"{name}{content} is of type {type(claim).__name__}, not a number"
         value = float(claim)
     except OverflowError:
         value = math.inf
     except Exception as error:  # as above: reading a client's number may do anything
-        return math.nan, f"{name} of type {type(claim).__name__} cannot be read: {_short(error)}"
+        return math.nan, f"{name} of type {type(claim).__name__} cannot be read: {clipped(error, _LONGEST_QUOTE)}"
     if not math.isfinite(value):
         return math.nan, f"{name} is {value}, not a finite number"
     if not 1 <= value <= LARGEST_CLAIM:
@@ -190,12 +193,3 @@ def _magnitude_fault(magnitude: float) -> str:
     if magnitude > LARGEST_VALUE:
         return f"update holds a value of {magnitude:.3g}, beyond {LARGEST_VALUE:g} where distances overflow"
     return ""
-
-
-def _short(text: object, limit: int = 80) -> str:
-    try:
-        words = str(text)
-    except Exception:  # an exception that a client's object raised may refuse even this
-        words = type(text).__name__
-    words = "".join(letter if letter.isprintable() else " " for letter in words[: limit + 1])
-    return words if len(words) <= limit else words[: limit - 3] + "..."

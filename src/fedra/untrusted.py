@@ -7,7 +7,6 @@ import os
 import re
 import stat
 import tomllib
-import unicodedata
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -87,18 +86,21 @@ def encodable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text without line breaks and control characters."""
+    """Return a text without line breaks, control characters, and whatever else cannot be printed."""
     if not text.isprintable():
-        text = "".join(" " if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") else c for c in text)
+        text = "".join(letter if letter.isprintable() else " " for letter in text)
     return " ".join(text.split())
 
 
 def clipped(text: object, longest: int = _LONGEST_REASON) -> str:
-    """Return a text that others chose on one line, harmless on a terminal, and not too long."""
+    """Return a text that others chose, or anything else as text, on one line, harmless on a terminal, and not too long.
+
+    Never raises, although the text of somebody's object may.
+    """
     try:
         line = one_line(str(text)[: 4 * longest])
-    except ValueError:
-        line = "a number of thousands of digits"
+    except Exception:
+        line = "a number of thousands of digits" if isinstance(text, int) else type(text).__name__
     return line if len(line) <= longest else f"{line[: longest - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 

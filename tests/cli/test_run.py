@@ -146,7 +146,7 @@ z = 0.5
         (["--alpha-q", "-1"], "alpha_q=-1.0; give a finite number of at least 0"),
         (["--malicious-ratio", "0.7"], "malicious_ratio=0.7 is outside [0, 0.5)"),
         (["--num-sampled", "500"], "num_sampled=500 but the federation has only 140 clients"),
-        (["--num-sampled", "3"], "fedra needs n > 2m~+2, but has n = 3 and m~ = 1"),
+        (["--num-sampled", "3"], "fedra needs n > 2m+2 for m assumed malicious clients, but has n = 3 and m = 1"),
         (["--config", "none.toml"], "there is no configuration file none.toml"),
         (["--resume", "nowhere"], "nowhere is not a run folder"),
         (["--resume", "nowhere", "--rounds", "3"], "--resume takes its settings from the run folder; give no others"),

@@ -214,7 +214,7 @@ def test_too_few_nodes_leave_the_model_and_say_so():
     arrays, metrics = one_round(strategy, federation(4), record(model()))
     assert arrays is None
     assert (metrics["fedra-skipped"], metrics["fedra-kept"], metrics["fedra-rejected"]) == (1, 0, 4)
-    assert "n = 4 and m~ = 1" in reports[0].note
+    assert "n = 4 and m = 1" in reports[0].note
 
 
 def test_nobody_replied():

@@ -1,5 +1,6 @@
 """Slow and obvious float64 versions of every formula, to compare the package with."""
 
+from tests.reference.clipping import centered_clipping
 from tests.reference.coordinates import mean_around_median, median, trimmed_mean, weighted_trimmed_mean
 from tests.reference.distances import pairwise_l1, pairwise_squared_l2
 from tests.reference.evidence import evidence
@@ -12,6 +13,7 @@ from tests.reference.truncate import largest_cap, truncate
 
 __all__ = [
     "bulyan",
+    "centered_clipping",
     "estimate_num_malicious",
     "evidence",
     "fedavg",

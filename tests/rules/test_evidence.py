@@ -10,7 +10,7 @@ from tests.reference.evidence import cap
 from tests.strategies import SEEDS, rounds
 
 import fedra
-from fedra.rules.evidence import LEFT_OUT, capped_at, most_liars
+from fedra.rules.evidence import LEFT_OUT, capped_at, most_liars, weigh_evidence
 
 RATIOS = st.sampled_from(["0", "0.05", "0.1", "0.25", "0.4"])
 
@@ -66,7 +66,7 @@ def test_honest_clients_behave_as_they_claim():
     np.testing.assert_allclose(verdict.weights, quantities / quantities.sum())
 
 
-def test_a_liar_is_told_what_it_behaves_like():
+def test_the_reason_says_what_a_liar_behaves_like():
     true = np.array([4, 9, 16, 25, 36, 50, 64, 80, 100, 5, 10, 20], dtype=float)
     _, updates = honest_round(1, true)
     claimed = true.copy()
@@ -115,11 +115,26 @@ def test_a_ratio_of_nought_believes_all_claims():
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("claims", [{0: 1.7e308}, {0: 1.7e308, 1: 1.7e308}, dict.fromkeys(range(8), 1.7e308)])
-def test_huge_claims_do_not_overflow(claims):
+def test_huge_quantities_do_not_overflow(claims):
     quantities = np.arange(5.0, 13.0)
     _, updates = honest_round(3, quantities, 40)
     for client, claim in claims.items():
         quantities[client] = claim
+    for num_liars in range(4):
+        found = weigh_evidence(reference.pairwise_squared_l2(updates), quantities, num_liars)
+        assert not np.isnan(found.implied).any()
+        assert not np.isnan(found.excess).any()
+        assert np.isfinite(found.counted).all()
+        assert found.counted.max() > 0
+        assert found.kept.any()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("liars", [1, 2, 8])
+def test_the_largest_claims_give_a_finite_result(liars):
+    quantities = np.arange(5.0, 13.0)
+    _, updates = honest_round(3, quantities, 40)
+    quantities[:liars] = 2.0**53
     verdict = fedra.FedRA()(updates, quantities)
     assert np.isfinite(verdict.update).all()
     assert not np.isnan(verdict.implied_quantities).any()

@@ -10,6 +10,7 @@ from tests.reference.fedra import assumed_malicious
 from tests.strategies import make_round, rounds
 
 import fedra
+from fedra.rules.fedra import _scores as scores_of
 
 RATIOS = st.sampled_from(["0", "0.05", "0.1", "0.25"])
 GAMMAS = st.sampled_from([0, 0.1, 0.5])
@@ -55,9 +56,9 @@ def test_fixed_keeps_all_but_the_largest_scores(cohort, ratio, gamma, known):
 def test_dynamic_drops_as_many_as_it_estimates(cohort, ratio, gamma, known, variance, prior):
     num_clients = federation(cohort, known)
     assume(len(cohort) > 2 * assumed_malicious(len(cohort), ratio, num_clients) + 2)
-    told = {"ratio": ratio, "num_clients": num_clients, "variance": variance, "prior": prior}
-    scores, num_malicious, kept, update = reference.fedra(cohort.updates, cohort.quantities, gamma=gamma, **told)
-    assume(clear_best(reference.log_likelihoods(scores, **told)))
+    options = {"ratio": ratio, "num_clients": num_clients, "variance": variance, "prior": prior}
+    scores, num_malicious, kept, update = reference.fedra(cohort.updates, cohort.quantities, gamma=gamma, **options)
+    assume(clear_best(reference.log_likelihoods(scores, **options)))
     assume(clear_cut(scores, len(kept)))
     rule = fedra.FedRA(
         malicious_ratio=float(ratio),
@@ -112,6 +113,19 @@ def test_neighbours_are_ranked_by_scaled_distance_not_by_distance():
     assert scores[0] == pytest.approx(1.5, rel=1e-5)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("gamma", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("liars", [1, 2, 5])
+def test_scores_of_huge_quantities_stay_finite_and_the_largest(gamma, liars):
+    cohort = make_round(3, 12, 20)
+    quantities = cohort.quantities.copy()
+    quantities[:liars] = 1.7e308
+    cohort.updates[:liars] *= 1e100
+    scores = scores_of(reference.pairwise_l1(cohort.updates), quantities, 2, gamma)
+    assert np.isfinite(scores).all()
+    assert scores[:liars].min() > scores[liars:].max()
+
+
 def test_the_papers_numbers():
     rule = fedra.FedRA(malicious_ratio=0.1, num_clients=3025, setting="fixed")
     assert rule.expected_malicious(50) == 5
@@ -147,7 +161,7 @@ def test_excluding_every_liar_makes_the_claim_irrelevant():
     updates[:3] += 20
     quantities = rng.integers(1, 50, 30).astype(float)
     results = []
-    for claim in (1.0, 20.0, 1e6, 1e300):
+    for claim in (1.0, 20.0, 1e6, 2.0**53):
         quantities[:3] = claim
         verdict = fedra.FedRA(setting="fixed")(updates, quantities)
         assert not verdict.kept[:3].any()
@@ -159,9 +173,9 @@ def test_excluding_every_liar_makes_the_claim_irrelevant():
 
 @pytest.mark.parametrize("gamma", [-0.01, 0.51, float("nan"), float("inf")])
 def test_gamma_outside_its_range_is_refused(gamma):
-    with pytest.raises(ValueError, match=rf"gamma={gamma!r} is outside \[0, 0.5\]"):
+    with pytest.raises(ValueError, match=rf"gamma={gamma!r}; give a number in \[0, 0.5\]"):
         fedra.FedRA(gamma=gamma)
-    with pytest.raises(ValueError, match=rf"gamma={gamma!r} is outside \[0, 0.5\]"):
+    with pytest.raises(ValueError, match=rf"gamma={gamma!r}; give a number in \[0, 0.5\]"):
         fedra.quantity_robust_scores(np.eye(5), [1] * 5, num_malicious=1, gamma=gamma)
 
 
@@ -196,5 +210,7 @@ def test_the_scorer_alone_names_an_unusable_client():
     updates[2, 1] = np.nan
     with pytest.raises(ValueError, match=r"client 2 is not usable: .*not finite"):
         fedra.quantity_robust_scores(updates, [1] * 5, num_malicious=1)
-    with pytest.raises(ValueError, match="n = 5 and num_malicious = 2"):
+    with pytest.raises(
+        ValueError, match=r"need n > 2m\+2 for m assumed malicious clients, but have n = 5 and m = 2; give more clients"
+    ):
         fedra.quantity_robust_scores(np.eye(5), [1] * 5, num_malicious=2)

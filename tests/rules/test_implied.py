@@ -5,6 +5,7 @@ import pytest
 from tests.reference import pairwise_l1
 
 import fedra
+from fedra.rules.implied import implied_quantities
 
 
 def honest_round(seed, quantities, dimension=3000):
@@ -20,7 +21,7 @@ def test_honest_clients_behave_as_they_claim():
     np.testing.assert_allclose(verdict.implied_quantities, quantities, rtol=0.3)
 
 
-def test_a_liar_is_told_what_it_behaves_like():
+def test_the_reason_says_what_a_liar_behaves_like():
     true = np.array([4, 9, 16, 25, 36, 50, 64, 80, 100, 5, 10, 20], dtype=float)
     claimed = true.copy()
     claimed[0] = 9000
@@ -54,11 +55,22 @@ def test_identical_clients_imply_nothing():
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("claims", [{0: 1.7e308}, {0: 1.7e308, 1: 1.7e308}, dict.fromkeys(range(8), 1.7e308)])
-def test_huge_claims_do_not_overflow(claims):
+def test_huge_quantities_do_not_overflow(claims):
     quantities = np.arange(5.0, 13.0)
-    updates = honest_round(3, quantities, 40)
+    distances = pairwise_l1(honest_round(3, quantities, 40))
     for client, claim in claims.items():
         quantities[client] = claim
+    implied = implied_quantities(distances, quantities, np.ones(8, dtype=bool))
+    assert not np.isnan(implied).any()
+    assert (implied > 0).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("liars", [1, 2, 8])
+def test_the_largest_claims_have_an_implied_quantity(liars):
+    quantities = np.arange(5.0, 13.0)
+    updates = honest_round(3, quantities, 40)
+    quantities[:liars] = 2.0**53
     verdict = fedra.FedRA(estimator="mcne")(updates, quantities)
     assert not np.isnan(verdict.implied_quantities).any()
     assert (verdict.implied_quantities > 0).all()

@@ -34,14 +34,14 @@ def score_lists(draw, least=3, most=60):
 
 @given(score_lists(), RATIOS, st.sampled_from([None, 60, 3025]), VARIANCE, PRIOR)
 def test_the_estimate_is_the_likeliest_split(scores, ratio, num_clients, variance, prior):
-    told = {"ratio": ratio, "num_clients": num_clients, "variance": variance, "prior": prior}
-    values = reference.log_likelihoods(scores, **told) if len(set(scores)) > 1 else [0.0]
+    options = {"ratio": ratio, "num_clients": num_clients, "variance": variance, "prior": prior}
+    values = reference.log_likelihoods(scores, **options) if len(set(scores)) > 1 else [0.0]
     assume(max(values) > -math.inf)
     assume(max(values) == math.inf or clear_best(values, margin=1e-6))
     found = fedra.estimate_num_malicious(
         scores, malicious_ratio=float(ratio), num_clients=num_clients, variance=variance, prior=prior
     )
-    assert found == reference.estimate_num_malicious(scores, **told)
+    assert found == reference.estimate_num_malicious(scores, **options)
 
 
 @given(score_lists(least=5), st.integers(0, 20))
@@ -64,8 +64,8 @@ def test_quadratic_terms_add_up(scores, m):
 @given(score_lists(), RATIOS, VARIANCE)
 def test_a_prior_of_sets_counts_no_more_than_one_of_numbers(scores, ratio, variance):
     """C(n, m) grows with m up to n/2, so what it takes away grows too."""
-    told = {"malicious_ratio": float(ratio), "variance": variance}
-    sets, numbers = (fedra.estimate_num_malicious(scores, prior=prior, **told) for prior in ("set", "number"))
+    options = {"malicious_ratio": float(ratio), "variance": variance}
+    sets, numbers = (fedra.estimate_num_malicious(scores, prior=prior, **options) for prior in ("set", "number"))
     assert sets <= numbers
 
 
@@ -186,14 +186,18 @@ def test_scores_that_cannot_be_estimated_from_are_refused(scores):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"malicious_ratio": 0.5}, ValueError, r"malicious_ratio=0.5 is outside \[0, 0.5\)"),
+        ({"malicious_ratio": 0.5}, ValueError, "malicious_ratio=0.5; give a number from 0 up to, not including, 0.5"),
         ({"malicious_ratio": -0.1}, ValueError, "malicious_ratio=-0.1"),
         ({"malicious_ratio": math.nan}, ValueError, "malicious_ratio=nan"),
         ({"malicious_ratio": "0.1"}, TypeError, "malicious_ratio='0.1'"),
         ({"malicious_ratio": True}, TypeError, "malicious_ratio=True"),
         ({"num_clients": 4}, ValueError, "num_clients=4 is less than the 5 clients"),
         ({"num_clients": 1e3}, TypeError, "num_clients=1000.0"),
-        ({"variance": "pool"}, ValueError, "variance='pool'; valid: separate, pooled, pooled-root"),
+        (
+            {"variance": "pool"},
+            ValueError,
+            "variance='pool'; did you mean 'pooled'. valid: separate, pooled, pooled-root",
+        ),
         ({"prior": "who"}, ValueError, "prior='who'; valid: number, set"),
     ],
 )

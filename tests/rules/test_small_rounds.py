@@ -47,7 +47,8 @@ def test_a_few_clients_are_enough_or_a_clear_error(name, clients):
     if clients >= LEAST.get(name, 1):
         assert np.isfinite(rule(cohort.updates, cohort.quantities).update).all()
     else:
-        with pytest.raises(ValueError, match=f"{name} needs .* n = {clients} and m~ = 1; sample more clients"):
+        complaint = f"{name} needs n .* for m assumed malicious clients, but has n = {clients} and m = 1; sample more"
+        with pytest.raises(ValueError, match=complaint):
             rule(cohort.updates, cohort.quantities)
 
 
@@ -79,7 +80,7 @@ def test_too_few_after_screening_is_a_verdict_and_not_an_error(name):
     cohort.updates[0, 2] = np.inf
     verdict = fedra.make_rule(name)(cohort.updates, cohort.quantities)
     assert_no_update(verdict, name, clients)
-    assert f"n = {clients - 1} and m~ = 1" in verdict.note
+    assert f"n = {clients - 1} and m = 1" in verdict.note
     assert "after screening" in verdict.note
     assert "not finite" in verdict.reasons[0]
     assert all("no update" in reason for reason in verdict.reasons[1:])
@@ -99,6 +100,6 @@ def test_updates_without_coordinates(name):
 
 
 def test_one_client_is_its_own_result():
-    for name in ("fedavg", "uniform", "median", "norm-bound", "rfa", "truncate"):
+    for name in ("fedavg", "uniform", "median", "norm-bound", "rfa", "centered-clipping", "truncate"):
         verdict = fedra.make_rule(name)(np.array([[1.5, -2.0]]), [7])
         assert verdict.update.tolist() == [1.5, -2.0]

@@ -51,5 +51,5 @@ def test_rules_that_need_updates_do_need_them(name):
     assert not np.allclose(whole, rule(updates, np.full(9, 20.0)).update, atol=1e-3)
 
 
-def test_only_norm_bound_needs_updates():
-    assert [name for name, kind in RULES.items() if kind.needs_updates] == ["norm-bound"]
+def test_only_rules_that_clip_need_updates():
+    assert [name for name, kind in RULES.items() if kind.needs_updates] == ["norm-bound", "centered-clipping"]

@@ -101,7 +101,7 @@ def test_a_huge_claim_costs_a_few_evaluations_of_the_cap(claim, most):
     assert 0 < calls_of("allowed", lambda: truncation_cap(quantities)) <= most
 
 
-@pytest.mark.parametrize("claim", [1e12, 1e308])
+@pytest.mark.parametrize("claim", [1e12, 2.0**53])
 def test_a_huge_claim_counts_no_more_than_the_cap(claim):
     rng = np.random.default_rng(1)
     updates = rng.standard_normal((20, 5))
@@ -119,7 +119,7 @@ def test_a_huge_claim_counts_no_more_than_the_cap(claim):
     ("name", "value"), [("alpha", 1.0), ("alpha", -0.1), ("share", 1.5), ("beta", 0.5), ("beta", math.nan)]
 )
 def test_parameters_outside_their_range_are_named(name, value):
-    with pytest.raises(ValueError, match=f"{name}={value!r} is outside"):
+    with pytest.raises(ValueError, match=rf"{name}={value!r}; give a number in \[0, "):
         fedra.Truncate(**{name: value})
 
 

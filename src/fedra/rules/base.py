@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ from fedra.alarms import round_warnings
 from fedra.cohort import Cohort, Flags, Floats, RuleState, Verdict
 from fedra.kernels import weighted_sum
 from fedra.screening import Screened, screen
+from fedra.untrusted import clipped
 
 
 class Family(StrEnum):
@@ -75,11 +76,11 @@ class Rule(ABC):
     def for_federation(
         self, *, num_clients: int | None = None, malicious_ratio: float | None = None, setting: str | None = None
     ) -> Rule:
-        """Return the rule for a federation of which so much is known; None: not known, or stated for the rule itself.
+        """Return the rule for a federation of which so much is known; None: not known.
 
         Args:
             num_clients: N, how many clients the federation has.
-            malicious_ratio: the share of them that is malicious, where that is known and not the rule's assumption.
+            malicious_ratio: the share of them that is malicious; None leaves it to what the rule assumes.
             setting: "fixed" where every round has the same number of malicious clients, else "dynamic".
         """
         return self
@@ -113,7 +114,11 @@ class Rule(ABC):
         return self.judge(screened, state)
 
     def judge(self, screened: Screened, state: RuleState | None = None) -> Verdict:
-        """Decide on a round that was screened already; never raises for what clients sent."""
+        """Decide on a round that was screened already; never raises for what clients sent.
+
+        Most clients decide what length a round's updates have, unless the server does: where a state is of another
+        length, the round has no update and the state stays.
+        """
         cohort = screened.cohort
         if not len(screened):
             return self._no_update(screened, state, "nobody took part in this round")
@@ -121,8 +126,14 @@ class Rule(ABC):
             return self._no_update(screened, state, "nobody was left after screening")
         if refusal := self.refusal(len(cohort)):
             return self._no_update(screened, state, f"too few clients were left after screening: {refusal}")
+        if unfit := self._unfit(state, cohort.rows.dimension):
+            return self._no_update(screened, state, f"the rule's state is not of these updates: {unfit}")
         decision, state = self._decide(cohort, state)
         return self._verdict(screened, decision, state)
+
+    def _unfit(self, state: RuleState | None, dimension: int) -> str:
+        """Return why a state cannot be used for updates of this length; empty where it can."""
+        return ""
 
     def _decide(self, cohort: Cohort, state: RuleState | None) -> tuple[Decision, RuleState | None]:
         """Decide without memory; `StatefulRule` has its own."""
@@ -144,7 +155,7 @@ class Rule(ABC):
             client_ids=screened.client_ids,
             quantities=screened.quantities,
             usable=screened.usable,
-            state=state,
+            state=state if isinstance(self, StatefulRule) else None,
         )
 
     def _verdict(self, screened: Screened, decision: Decision, state: RuleState | None) -> Verdict:
@@ -203,24 +214,38 @@ class StatefulRule(Rule):
         """Decide on a cohort as `Rule.decide` does, and return the state after it."""
 
     def restore(self, state: RuleState, dimension: int) -> RuleState:
-        """Return a saved state if it can be this rule's, else raise ValueError: a file may hold anything.
+        """Return a state if it can be this rule's, else raise ValueError: a file may hold anything.
 
-        A rule whose arrays grow with the rounds checks them in its own way.
+        Called with every state that comes in. A rule whose arrays grow with the rounds checks them in its own way.
         """
         expected = self.init(dimension)
-        if state.keys() != expected.keys():
-            raise ValueError(f"it holds {', '.join(sorted(state)) or 'nothing'}, {self.name} has {', '.join(expected)}")
+        if not isinstance(state, Mapping) or state.keys() != expected.keys():
+            found = ", ".join(map(str, state)) if isinstance(state, Mapping) else type(state).__name__
+            raise ValueError(f"it holds {clipped(found) or 'nothing'}, {self.name} has {', '.join(expected)}")
         for name, like in expected.items():
-            found = state[name]
-            if found.dtype != like.dtype or found.shape != like.shape:
-                forms = f"{found.dtype} of shape {found.shape}, {self.name} has {like.dtype} of shape {like.shape}"
-                raise ValueError(f"{name} is {forms}")
-            if found.dtype.kind == "f" and not np.isfinite(found).all():
-                raise ValueError(f"{name} of {self.name} is not finite")
+            array = state[name]
+            if not isinstance(array, np.ndarray) or array.dtype != like.dtype or array.shape != like.shape:
+                raise ValueError(f"{name} is {_form(array)}, {self.name} has {_form(like)}")
+            if array.dtype.kind in "fc" and not np.isfinite(array).all():
+                raise ValueError(f"{name} holds values that are not finite")
         return {name: state[name] for name in expected}
+
+    def _unfit(self, state: RuleState | None, dimension: int) -> str:
+        try:
+            if state is not None:
+                self.restore(state, dimension)
+        except ValueError as error:
+            return str(error)
+        return ""
 
     def _decide(self, cohort: Cohort, state: RuleState | None) -> tuple[Decision, RuleState | None]:
         return self.decide(cohort, self.init(cohort.rows.dimension) if state is None else state)
+
+
+def _form(value: Any) -> str:
+    if not isinstance(value, np.ndarray):
+        return f"a {clipped(type(value).__name__)}"
+    return f"{clipped(value.dtype)} of shape {value.shape}"
 
 
 def initial_state(rule: Rule, dimension: int) -> RuleState | None:

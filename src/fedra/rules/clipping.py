@@ -47,19 +47,22 @@ class CenteredClipping(StatefulRule):
 
     def decide(self, cohort: Cohort, state: RuleState) -> tuple[Decision, RuleState]:
         """Move the centre: it stays a weighted mean of the old one and the updates, so only weights are iterated."""
+        count = len(cohort)
         rows = _with_row(cohort.rows, state["centre"])
-        weights = np.zeros(len(rows))
+        weights = np.zeros(count + 1)
         weights[-1] = 1.0
         for _ in range(self.iterations):
-            factors = self._factors(distances_to_mean(rows, weights, cohort.threads)[:-1]) / len(cohort)
-            weights = weights * (1 - factors.sum())
-            weights[:-1] += factors
+            factors = self._factors(distances_to_mean(rows, weights, cohort.threads)[:-1])
+            # Divided after the sum: where all count in full, exactly nothing of the old centre is left.
+            weights *= 1 - factors.sum() / count
+            weights[:-1] += factors / count
         update = weighted_sum(rows, weights, cohort.threads)
+        # What was returned, bit for bit: float64 holds a float32 exactly, and converts back to it.
         return Decision(update=update), {"centre": update.astype(np.float64)}
 
     def _factors(self, distances: Floats) -> Floats:
         """Return by how much each difference counts, 1 where it is within the radius."""
-        radius = float(np.median(distances)) if self.radius is None else self.radius
+        radius = float(np.median(distances)) if self.radius is None else float(self.radius)
         factors = np.ones(len(distances))
         far = distances > radius
         factors[far] = radius / distances[far]
@@ -67,4 +70,7 @@ class CenteredClipping(StatefulRule):
 
 
 def _with_row(rows: Rows, vector: Floats) -> Rows:
-    return rows_from_vectors([*rows, vector.astype(rows.dtype)], rows.dimension, rows.dtype)
+    """Return the rows and one more; a float64 beyond float32's range, where clients' type changes, is cut to it."""
+    largest = np.finfo(rows.dtype).max
+    extra = np.clip(vector, -largest, largest).astype(rows.dtype)
+    return rows_from_vectors([*rows, extra], rows.dimension, rows.dtype)

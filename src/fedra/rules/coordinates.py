@@ -32,7 +32,7 @@ class TrimmedMean(AssumesMalicious):
     name: ClassVar[str] = "trimmed-mean"
     family: ClassVar[Family] = Family.IGNORANT
     weighted: ClassVar[bool] = False
-    condition: ClassVar[str] = "2m~ < n"
+    condition: ClassVar[str] = "n > 2m"
     needs_updates: ClassVar[bool] = False
 
     def most_malicious(self, num_sampled: int) -> int:

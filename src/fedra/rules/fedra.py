@@ -48,7 +48,10 @@ def quantity_robust_scores(
         if reason:
             raise ValueError(f"client {i} is not usable: {reason}; leave it out, or call a rule, which does that")
     if not len(screened) > 2 * assumed + 2:
-        raise ValueError(f"scores need n > 2m~+2, but n = {len(screened)} and num_malicious = {assumed}")
+        raise ValueError(
+            f"scores need n > 2m+2 for m assumed malicious clients, but have n = {len(screened)} and m = {assumed}; "
+            "give more clients, or lower num_malicious"
+        )
     return _scores(pairwise_l1(screened.cohort.rows, threads), screened.cohort.quantities, assumed, gamma)
 
 
@@ -99,7 +102,7 @@ class FedRA(AssumesMalicious):
 
     name: ClassVar[str] = "fedra"
     family: ClassVar[Family] = Family.ROBUST
-    condition: ClassVar[str] = "n > 2m~+2"
+    condition: ClassVar[str] = "n > 2m+2"
     scored: ClassVar[bool] = True
     needs_updates: ClassVar[bool] = False
 
@@ -125,7 +128,7 @@ class FedRA(AssumesMalicious):
         checks.switch("drop_ties", self.drop_ties)
         if self.iterate and (self.setting == "fixed" or self.estimator != "mcne"):
             raise ValueError(
-                f"iterate=True repeats MCNE's estimate of m~, which setting={self.setting!r} with "
+                f"iterate=True repeats MCNE's estimate of how many are malicious, which setting={self.setting!r} with "
                 f"estimator={self.estimator!r} does not make; set estimator='mcne', or leave iterate out"
             )
 

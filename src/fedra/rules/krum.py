@@ -29,7 +29,7 @@ class _KrumLike(AssumesMalicious):
     r"""Shared by Krum and mKrum: :math:`s(i) = \sum_{j: i \to j} \|g^i - g^j\|_2^2` over n-m~-2 nearest others."""
 
     family: ClassVar[Family] = Family.IGNORANT
-    condition: ClassVar[str] = "n > 2m~+2"
+    condition: ClassVar[str] = "n > 2m+2"
     scored: ClassVar[bool] = True
 
     def most_malicious(self, num_sampled: int) -> int:
@@ -116,7 +116,7 @@ class Bulyan(AssumesMalicious):
     name: ClassVar[str] = "bulyan"
     family: ClassVar[Family] = Family.IGNORANT
     weighted: ClassVar[bool] = False
-    condition: ClassVar[str] = "n >= 4m~+3"
+    condition: ClassVar[str] = "n >= 4m+3"
     needs_updates: ClassVar[bool] = False
 
     def most_malicious(self, num_sampled: int) -> int:

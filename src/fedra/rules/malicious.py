@@ -23,6 +23,7 @@ class AssumesMalicious(Rule):
     """A rule that assumes m~ malicious clients: ``m~ = ceil(n * malicious_ratio)``, or `num_malicious` as given.
 
     Where n clients are too few for m~ the rule refuses; with `clamp` it takes the largest m~ that n allows instead.
+    `condition` says what n it needs, in terms of m, as error messages call m~.
     """
 
     condition: ClassVar[str]
@@ -63,5 +64,8 @@ class AssumesMalicious(Rule):
         assumed = self.assumed_malicious(num_sampled)
         if assumed <= self.most_malicious(num_sampled):
             return ""
-        remedy = "sample more clients" if self.clamp else "sample more clients, lower m~, or pass clamp=True"
-        return f"{self.name} needs {self.condition}, but has n = {num_sampled} and m~ = {assumed}; {remedy}"
+        remedy = "" if self.clamp else ", assume fewer malicious ones, or pass clamp=True"
+        return (
+            f"{self.name} needs {self.condition} for m assumed malicious clients, but has n = {num_sampled} and "
+            f"m = {assumed}; sample more clients{remedy}"
+        )

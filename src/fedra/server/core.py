@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from fedra.alarms import WarningLimits, shown
+from fedra.alarms import WarningLimits
+from fedra.cohort import display_id
 from fedra.rules import Rule
 from fedra.server.defence import Defence, Outcome
 from fedra.server.disk import DiskPolicy, OnDiskError
@@ -205,7 +206,7 @@ class Server:
             self.logger.warning("fedra: round %d: %s", record.round, warning)
         for client in record.clients:
             if not client["kept"] and client["reason"]:
-                self.logger.info("fedra: node %s rejected: %s", shown(client["client"]), client["reason"])
+                self.logger.info("fedra: node %s rejected: %s", display_id(client["client"]), client["reason"])
         if self._info is None:
             # Only now: the platform says which run it is with the first messages.
             self._info = RunInfo(

@@ -181,8 +181,8 @@ class SimulationConfig:
         known: dict[str, Any] = {
             "num_clients": num_clients, "malicious_ratio": self.malicious_ratio, "setting": self.setting,
         }  # fmt: skip
-        unstated = {name: value for name, value in known.items() if name not in self.rule_params}
-        return make_rule(self.rule, **self.rule_params).for_federation(**unstated)
+        known.update((name, value) for name, value in self.rule_params.items() if name in known)
+        return make_rule(self.rule, **self.rule_params).for_federation(**known)
 
     def check_rule(self, rule: Rule) -> None:
         """Raise where the rule cannot take rounds of this size."""
