@@ -17,6 +17,7 @@ import pytest
 import typer
 from safetensors.numpy import load_file, save_file
 from tests.security.mutations import DAMAGES, copied, files_of, json_text, with_value, within
+from tests.simulation.watching import Calling, stop_in
 from typer.testing import CliRunner
 
 from fedra.cli import app
@@ -39,18 +40,13 @@ def uninterrupted():
     return simulate(CONFIG, dataset=digits())
 
 
-def stop(outcome):
-    if outcome.round == 4:
-        raise KeyboardInterrupt
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """A run that is complete, and one that was stopped after five of its six rounds."""
     folder = tmp_path_factory.mktemp("runs")
     simulate(CONFIG, out=folder / "complete", dataset=digits())
     with pytest.raises(KeyboardInterrupt):
-        simulate(CONFIG, out=folder / "stopped", dataset=digits(), progress=stop)
+        simulate(CONFIG, out=folder / "stopped", dataset=digits(), observers=[stop_in(4)])
     return folder
 
 
@@ -209,8 +205,8 @@ class Enough(BaseException):
     """A configuration that asks for many rounds gets them; the test need not wait."""
 
 
-def counting(outcome, most):
-    if outcome.round > most:
+def counting(record, most):
+    if record.round > most:
         raise Enough
 
 
@@ -232,7 +228,7 @@ def test_any_mutation_ends_in_the_same_result_or_in_a_line(runs, tmp_path, capsy
         capsys.readouterr()
         try:
             with within(60), mistakes_told():
-                result = resume(run, dataset=digits(), progress=partial(counting, most=30))
+                result = resume(run, dataset=digits(), observers=[Calling(partial(counting, most=30))])
         except Enough:
             assert file.name == "config.toml", said
         except typer.Exit:
