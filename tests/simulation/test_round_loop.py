@@ -212,9 +212,9 @@ def test_what_a_rule_remembers_matters(rule: str, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("rule", REMEMBERING)
 def test_killed_at_a_round_of_chance_a_rule_that_remembers_ends_with_the_same_bits(tmp_path: Path, rule: str) -> None:
-    config = dataclasses.replace(CONFIG, rule=rule, rounds=400, checkpoint_every=3, eval_every=100)
+    config = dataclasses.replace(CONFIG, rule=rule, rounds=120, checkpoint_every=3, eval_every=60)
     path = tmp_path / "run"
-    earliest = random.Random().randrange(3, 60)
+    earliest = random.Random().randrange(3, 30)
     child = multiprocessing.get_context("spawn").Process(target=simulate, args=(config,), kwargs={"out": path})
     child.start()
     try:
