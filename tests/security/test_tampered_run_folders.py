@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -167,18 +168,22 @@ def test_a_link_for_the_parts_costs_nothing_that_lies_behind_it(runs, tmp_path):
     assert (tmp_path / "thesis.txt").is_file()
 
 
-def test_a_checkpoint_with_one_bit_changed_is_told(runs, tmp_path):
-    """Not a single bit of weights, moments or of what is said about them goes unnoticed."""
+@pytest.mark.parametrize("rule", ["fedra", "centered-clipping", "tests.simulation.own:Seniority"])
+def test_a_checkpoint_with_one_bit_changed_is_told(tmp_path, rule):
+    """Not a single bit of weights, moments, of what a rule remembers or of what is said about them goes unnoticed."""
     rng = np.random.default_rng(5)
-    run = copied(runs / "stopped", tmp_path / "run")
+    run = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        simulate(replace(CONFIG, rule=rule), out=run, dataset=digits(), observers=[stop_in(4)])
     file = run / "checkpoint.safetensors"
     content = file.read_bytes()
-    for at in rng.integers(0, len(content), 40):
+    header = 8 + int.from_bytes(content[:8], "little")
+    for at in [*rng.integers(0, header, 60), *rng.integers(header, len(content), 40)]:
         changed = bytearray(content)
         changed[at] ^= 1 << int(rng.integers(8))
         file.write_bytes(changed)
         with pytest.raises(ValueError, match=r"checkpoint\.safetensors cannot be read"):
-            resume(run, dataset=digits())
+            resume(run, dataset=digits(), trust=True)
 
 
 def test_folders_of_an_earlier_version_go_on(runs, tmp_path):

@@ -37,6 +37,7 @@ _DTYPES = {name: np.dtype(kind) for name, kind in _KINDS.items()}
 
 _OPTIMIZER, _RULE = "optimizer.", "rule."
 _DIGEST, _ORDER = "sha256", "rule"
+_UNSIGNED = {"round", "step", "seconds"}
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -77,7 +78,9 @@ def read_checkpoint(path: Path, initial: ServerState, rounds: int, rule: Rule) -
         if size > most:
             raise ValueError(f"{size:,} bytes are too many for a model of {len(initial.weights):,} parameters")
         metadata, arrays = _content(path, expected, remembering is not None)
-        if _DIGEST in metadata and metadata[_DIGEST] != _digest(arrays, metadata):
+        # The first versions wrote no checksum, and knew no rules that remember.
+        unsigned = remembering is None and metadata.keys() == _UNSIGNED
+        if not unsigned and metadata.get(_DIGEST) != _digest(arrays, metadata):
             raise ValueError("its content does not have the checksum that it states")
         done, step = _whole(metadata, "round", least=1, most=rounds), _whole(metadata, "step", least=0, most=rounds)
         seconds = float(metadata["seconds"])
