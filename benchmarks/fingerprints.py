@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fedra import RULES
 from fedra.attacks import ATTACKS
+from fedra.server import Observer
 from fedra.simulation import SimulationConfig, resume, simulate
 
 ROUNDS = 6
@@ -56,13 +57,14 @@ def configurations() -> dict[str, dict]:
 def interrupted(config: SimulationConfig) -> str:
     """Run until the fourth round, stop there, and resume."""
 
-    def stop(outcome) -> None:
-        if outcome.round == 3:
-            raise KeyboardInterrupt
+    class Stop(Observer):
+        def round(self, record) -> None:
+            if record.round == 3:
+                raise KeyboardInterrupt
 
     with tempfile.TemporaryDirectory() as folder:
         with contextlib.suppress(KeyboardInterrupt):
-            simulate(config, out=Path(folder) / "run", progress=stop)
+            simulate(config, out=Path(folder) / "run", observers=[Stop()])
         return resume(Path(folder) / "run").summary["weights_sha256"]
 
 

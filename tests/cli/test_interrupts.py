@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from tests.simulation.watching import Calling
 
 from fedra.simulation import SimulationConfig, SimulationResult, resume, simulate
 
@@ -88,7 +89,7 @@ def test_stopped_it_says_how_to_go_on(tmp_path: Path, uninterrupted: SimulationR
     assert f"stopped; all finished rounds are kept. Go on with: fedra run --resume {path}\n" in err
     assert "Traceback" not in err
     first = []
-    resume(path, progress=lambda outcome: first.append(outcome.round))
+    resume(path, observers=[Calling(lambda record: first.append(record.round))])
     assert 8 < first[0] < ROUNDS
     assert_same(path, uninterrupted)
 

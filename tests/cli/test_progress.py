@@ -2,17 +2,26 @@ from __future__ import annotations
 
 import io
 import re
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from rich.console import Console
 
 from fedra.cli import progress
+from fedra.server import RoundRecord
 
 
-def outcome(number: int, accuracy: float | None = None) -> Any:
-    return SimpleNamespace(round=number, caught=4, missed=1, accuracy=accuracy)
+def record(number: int, **measured: float) -> RoundRecord:
+    return RoundRecord(
+        run="r",
+        round=number,
+        phase="train",
+        time=0.0,
+        rule="fedra",
+        num_malicious=5,
+        note="",
+        clients=(),
+        metrics={"caught": 4.0, "missed": 1.0, **measured},
+    )
 
 
 def lines_of(monkeypatch: pytest.MonkeyPatch, *, width: int, terminal: bool, label: str, total: int = 2) -> list[str]:
@@ -21,10 +30,9 @@ def lines_of(monkeypatch: pytest.MonkeyPatch, *, width: int, terminal: bool, lab
     console = Console(file=text, width=width, force_terminal=terminal, color_system=None, legacy_windows=False)
     monkeypatch.setattr(progress, "errors", console)
     monkeypatch.setattr(progress, "is_terminal", lambda: terminal)
-    with progress.shown(label, total) as step:
-        assert step is not None
+    with progress.shown(label, total) as (observer,):
         for number in range(total):
-            step(outcome(number, accuracy=94.71 if number == total - 1 else None))
+            observer.round(record(number, **({"accuracy": 94.71} if number == total - 1 else {})))
     return [line for line in text.getvalue().replace("\r", "\n").splitlines() if line.strip()]
 
 
@@ -60,6 +68,6 @@ def test_lines_come_at_the_end_and_now_and_then(monkeypatch: pytest.MonkeyPatch)
     assert lines[-1].endswith("rounds/s  0 s left")
 
 
-def test_quiet_has_nothing_to_call() -> None:
-    with progress.shown("x", 3, quiet=True) as step:
-        assert step is None
+def test_quiet_has_no_observer() -> None:
+    with progress.shown("x", 3, quiet=True) as observers:
+        assert observers == ()

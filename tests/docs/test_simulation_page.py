@@ -50,7 +50,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     monkeypatch.syspath_prepend(str(tmp_path))
     before = set(sys.modules)
     yield
-    for name in {"my_rules", "my_attacks", "my_data", "my_models"} - before:
+    for name in {"my_rules", "my_memory", "my_attacks", "my_data", "my_models"} - before:
         sys.modules.pop(name, None)
 
 
@@ -78,7 +78,7 @@ def test_every_snippet_runs_in_order() -> None:
         else:
             assert language == "python", language
             exec(text, names)
-    for run in ("first", "captured", "from-file", "no-twins", "blurred", "wine", "small"):
+    for run in ("first", "captured", "from-file", "no-twins", "regulars", "blurred", "wine", "small"):
         assert (Path("runs") / run / "result.json").is_file(), run
     check_table(names["table"])
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simulation.watching import stop_in
 
 from fedra.experiments import Event, Failed, Finished, Grid, GridFolder, LocalEngine, Started, read_results, run_grid
 from fedra.experiments.events import Report
@@ -99,15 +100,8 @@ def test_an_unfinished_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     ((name, config),) = grid.runs.items()
     folder = tmp_path / "runs" / name
 
-    class Stop(Exception):
-        pass
-
-    def stop(outcome: Any) -> None:
-        if outcome.round == 5:
-            raise Stop
-
-    with pytest.raises(Stop):
-        simulate(config, out=folder, progress=stop)
+    with pytest.raises(KeyboardInterrupt):
+        simulate(config, out=folder, observers=[stop_in(5)])
     GridFolder(path=tmp_path).record_failure(Failed(run=name, error="E", trace=""))
     rounds: list[int] = []
     outcome = run_grid(

@@ -17,6 +17,7 @@ import tomli_w
 from tests.flower.test_audit import report as round_report
 from tests.report.small_grid import small_grid
 from tests.security.planting import InThisProcess
+from tests.simulation.watching import stop_in
 from typer.testing import CliRunner, Result
 
 from fedra.audit import AuditLog
@@ -136,7 +137,7 @@ def test_what_is_typed_is_the_users_own_word(canary: Callable[[], bool]) -> None
 
 
 def test_a_stopped_run_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(config: SimulationConfig, *, out: Path, progress: object) -> None:
+    def stopped(config: SimulationConfig, *, out: Path, observers: object) -> None:
         RunFolder.create(out, config)
         raise KeyboardInterrupt
 
@@ -183,12 +184,8 @@ def test_trust_reaches_the_processes_that_run_a_grid() -> None:
     (run,) = Path("x/runs").iterdir()
     config = SimulationConfig.read(run / "config.toml", trust=True)
     shutil.rmtree(run)
-
-    def stop(outcome: object) -> None:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        simulate(config, out=run, progress=stop)
+        simulate(config, out=run, observers=[stop_in(0)])
     done = call("grid", "g.toml", "--trust", "--workers", "1", "--out", "x", "--json")
     assert done.exit_code == 0, done.output
     assert list(read_results("x")["status"]) == ["done"]

@@ -13,6 +13,7 @@ from tests.data.test_download import BATCHES, archive_of, cifar_members, get, mn
 from tests.flower.test_audit import report as round_report
 from tests.report.small_grid import fail
 from tests.security.planting import PLANTS, InThisProcess, Outside, digits, places_in, plant, remove
+from tests.simulation.watching import stop_in
 from typer.testing import CliRunner
 
 from fedra.audit import AuditLog
@@ -40,13 +41,8 @@ def outside(tmp_path: Path) -> Iterator[Outside]:
 
 def begun(path: Path) -> Path:
     """A run that was stopped after its third round."""
-
-    def stop(outcome: object) -> None:
-        if outcome.round == 2:  # type: ignore[attr-defined]
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        simulate(CONFIG, out=path, dataset=digits(), progress=stop)
+        simulate(CONFIG, out=path, dataset=digits(), observers=[stop_in(2)])
     return path
 
 

@@ -17,6 +17,7 @@ import pytest
 import typer
 from tests.report.small_grid import fail, small_grid
 from tests.security.mutations import DAMAGES, VALUES, copied, files_of, json_text, with_value, within
+from tests.simulation.watching import stop_in
 from typer.testing import CliRunner
 
 from fedra.cli import app
@@ -43,15 +44,10 @@ def folders(tmp_path_factory):
     small_grid(path / "grid", values=GRID, name=NAME)
     study = small_grid(path / "grid", values={**GRID, "rules": ["fedra"], "seeds": [1]}, name="study")
     stopped, failed = study.runs
-
-    def stop(outcome):
-        if outcome.round == 2:
-            raise KeyboardInterrupt
-
     shutil.rmtree(path / "grid" / "runs" / stopped)
     shutil.rmtree(path / "grid" / "runs" / failed)
     with pytest.raises(KeyboardInterrupt):
-        simulate(study.runs[stopped], out=path / "grid" / "runs" / stopped, progress=stop)
+        simulate(study.runs[stopped], out=path / "grid" / "runs" / stopped, observers=[stop_in(2)])
     fail(path / "grid", failed)
     Results.read(path / "grid").write(path / "compact")
     return path

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 import typer
 from safetensors.numpy import load_file, save_file
 from tests.security.mutations import DAMAGES, copied, files_of, json_text, with_value, within
+from tests.simulation.watching import Calling, stop_in
 from typer.testing import CliRunner
 
 from fedra.cli import app
@@ -39,18 +41,13 @@ def uninterrupted():
     return simulate(CONFIG, dataset=digits())
 
 
-def stop(outcome):
-    if outcome.round == 4:
-        raise KeyboardInterrupt
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """A run that is complete, and one that was stopped after five of its six rounds."""
     folder = tmp_path_factory.mktemp("runs")
     simulate(CONFIG, out=folder / "complete", dataset=digits())
     with pytest.raises(KeyboardInterrupt):
-        simulate(CONFIG, out=folder / "stopped", dataset=digits(), progress=stop)
+        simulate(CONFIG, out=folder / "stopped", dataset=digits(), observers=[stop_in(4)])
     return folder
 
 
@@ -171,18 +168,22 @@ def test_a_link_for_the_parts_costs_nothing_that_lies_behind_it(runs, tmp_path):
     assert (tmp_path / "thesis.txt").is_file()
 
 
-def test_a_checkpoint_with_one_bit_changed_is_told(runs, tmp_path):
-    """Not a single bit of weights, moments or of what is said about them goes unnoticed."""
+@pytest.mark.parametrize("rule", ["fedra", "centered-clipping", "tests.simulation.own:Seniority"])
+def test_a_checkpoint_with_one_bit_changed_is_told(tmp_path, rule):
+    """Not a single bit of weights, moments, of what a rule remembers or of what is said about them goes unnoticed."""
     rng = np.random.default_rng(5)
-    run = copied(runs / "stopped", tmp_path / "run")
+    run = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        simulate(replace(CONFIG, rule=rule), out=run, dataset=digits(), observers=[stop_in(4)])
     file = run / "checkpoint.safetensors"
     content = file.read_bytes()
-    for at in rng.integers(0, len(content), 40):
+    header = 8 + int.from_bytes(content[:8], "little")
+    for at in [*rng.integers(0, header, 60), *rng.integers(header, len(content), 40)]:
         changed = bytearray(content)
         changed[at] ^= 1 << int(rng.integers(8))
         file.write_bytes(changed)
         with pytest.raises(ValueError, match=r"checkpoint\.safetensors cannot be read"):
-            resume(run, dataset=digits())
+            resume(run, dataset=digits(), trust=True)
 
 
 def test_folders_of_an_earlier_version_go_on(runs, tmp_path):
@@ -209,8 +210,8 @@ class Enough(BaseException):
     """A configuration that asks for many rounds gets them; the test need not wait."""
 
 
-def counting(outcome, most):
-    if outcome.round > most:
+def counting(record, most):
+    if record.round > most:
         raise Enough
 
 
@@ -232,7 +233,7 @@ def test_any_mutation_ends_in_the_same_result_or_in_a_line(runs, tmp_path, capsy
         capsys.readouterr()
         try:
             with within(60), mistakes_told():
-                result = resume(run, dataset=digits(), progress=partial(counting, most=30))
+                result = resume(run, dataset=digits(), observers=[Calling(partial(counting, most=30))])
         except Enough:
             assert file.name == "config.toml", said
         except typer.Exit:

@@ -51,8 +51,8 @@ def demo(
                     eval_every=max(1, rounds // 40),
                     seed=seed,
                 )
-                with shown(f"{label} / {attack}", rounds, quiet=quiet) as progress:
-                    results[label, attack] = simulate(config, dataset=dataset, progress=progress)
+                with shown(f"{label} / {attack}", rounds, quiet=quiet) as observers:
+                    results[label, attack] = simulate(config, dataset=dataset, observers=observers)
     show(_table(results))
     console.print(_claims(results, seed), soft_wrap=True)
     with mistakes_told():

@@ -5,16 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
 from fedra.cli.console import errors, is_terminal
-
-if TYPE_CHECKING:
-    from fedra.simulation import Progress as Callback
-    from fedra.simulation import RoundOutcome
+from fedra.server import Observer, RoundRecord
 
 _SECONDS_BETWEEN_LINES = 5.0
 # The widest that everything but label and bar gets, so that a line fits into a terminal of 80 columns.
@@ -32,12 +28,11 @@ class _Tally:
         self._started = time.perf_counter()
         self._first: float | None = None
 
-    def add(self, outcome: RoundOutcome) -> None:
+    def add(self, record: RoundRecord) -> None:
         self.done += 1
-        self.caught += outcome.caught
-        self.missed += outcome.missed
-        if outcome.accuracy is not None:
-            self.accuracy = outcome.accuracy
+        self.caught += int(record.metrics["caught"])
+        self.missed += int(record.metrics["missed"])
+        self.accuracy = record.metrics.get("accuracy", self.accuracy)
         if self._first is None:
             self._first = time.perf_counter()
 
@@ -55,15 +50,15 @@ class _Tally:
 
 
 @contextmanager
-def shown(label: str, rounds: int, *, quiet: bool = False) -> Iterator[Callback | None]:
-    """Yield what to call after each round; `rounds` is the number of the last one."""
+def shown(label: str, rounds: int, *, quiet: bool = False) -> Iterator[tuple[Observer, ...]]:
+    """Yield the observers that show how a run goes; `rounds` is the number of the last one."""
     if quiet:
-        yield None
+        yield ()
     elif is_terminal():
         with _bar(label) as bar:
-            yield _moving(bar, label, rounds)
+            yield (_Moving(bar, label, rounds),)
     else:
-        yield _lines(label, rounds)
+        yield (_Lines(label, rounds),)
 
 
 def _bar(label: str) -> Progress:
@@ -80,29 +75,32 @@ def _bar(label: str) -> Progress:
     )
 
 
-def _moving(bar: Progress, label: str, rounds: int) -> Callback:
-    tally = _Tally()
-    task = bar.add_task(label, total=rounds, words="")
+class _Moving(Observer):
+    """Moves a bar."""
 
-    def step(outcome: RoundOutcome) -> None:
-        tally.add(outcome)
-        bar.update(task, completed=outcome.round + 1, words=tally.words(short=True))
+    def __init__(self, bar: Progress, label: str, rounds: int) -> None:
+        self._bar, self._tally = bar, _Tally()
+        self._task = bar.add_task(label, total=rounds, words="")
 
-    return step
+    def round(self, record: RoundRecord) -> None:
+        """Move it to this round."""
+        self._tally.add(record)
+        self._bar.update(self._task, completed=record.round + 1, words=self._tally.words(short=True))
 
 
-def _lines(label: str, rounds: int) -> Callback:
-    tally = _Tally()
-    told = time.perf_counter()
+class _Lines(Observer):
+    """Prints a line now and then."""
 
-    def step(outcome: RoundOutcome) -> None:
-        nonlocal told
-        tally.add(outcome)
-        number = outcome.round + 1
-        if number == rounds or time.perf_counter() - told > _SECONDS_BETWEEN_LINES:
-            told = time.perf_counter()
-            left = (rounds - number) / tally.rate
-            line = f"{label}: round {number}/{rounds}  {tally.words()}  {left:.0f} s left"
+    def __init__(self, label: str, rounds: int) -> None:
+        self._label, self._rounds, self._tally = label, rounds, _Tally()
+        self._last_line = time.perf_counter()
+
+    def round(self, record: RoundRecord) -> None:
+        """Print a line where it is time for one, and for the last round."""
+        self._tally.add(record)
+        number = record.round + 1
+        if number == self._rounds or time.perf_counter() - self._last_line > _SECONDS_BETWEEN_LINES:
+            self._last_line = time.perf_counter()
+            left = (self._rounds - number) / self._tally.rate
+            line = f"{self._label}: round {number}/{self._rounds}  {self._tally.words()}  {left:.0f} s left"
             errors.print(line, soft_wrap=True, markup=False)
-
-    return step

@@ -73,7 +73,7 @@ def run(
         if value is not None and key not in ("config", "resume_", "out", "trust", "quiet", "as_json")
     }
     from fedra.simulation import RunFolder, check_trusted, own_code, read_toml, resume, simulate
-    from fedra.simulation.folder import CONFIG
+    from fedra.simulation.run_folder import CONFIG
 
     with mistakes_told():
         if resume_ is not None:
@@ -91,11 +91,11 @@ def run(
             folder = out or (Path(stated) if stated else _new_folder(settings))
         label = f"{settings.rule} / {settings.attack}"
         try:
-            with terminated_as_interrupted(), shown(label, settings.rounds, quiet=quiet or as_json) as progress:
+            with terminated_as_interrupted(), shown(label, settings.rounds, quiet=quiet or as_json) as observers:
                 if resume_ is not None:
-                    result = resume(resume_, progress=progress, trust=trust)
+                    result = resume(resume_, observers=observers, trust=trust)
                 else:
-                    result = simulate(settings, out=folder, progress=progress)
+                    result = simulate(settings, out=folder, observers=observers)
         except KeyboardInterrupt:
             begun = (folder / CONFIG).is_file()
             again = f"fedra run --resume {folder}{' --trust' if own_code(settings.to_dict()) else ''}"

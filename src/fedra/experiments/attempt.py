@@ -11,9 +11,9 @@ from pathlib import Path
 from fedra.data import Dataset, load_dataset
 from fedra.experiments.events import Advanced, Failed, Finished, Report, Started
 from fedra.files import inside, write_text
+from fedra.server import Observer, RoundRecord
 from fedra.simulation import SimulationConfig, resume, simulate, to_toml
-from fedra.simulation.folder import CONFIG
-from fedra.simulation.rounds import RoundOutcome
+from fedra.simulation.run_folder import CONFIG
 
 ERROR = "error.json"
 _SECONDS_BETWEEN_REPORTS = 0.5
@@ -21,11 +21,12 @@ _SECONDS_BETWEEN_REPORTS = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A run to do: its name, what it is, and the folder that holds it or will."""
+    """A run to do: its name, what it is, the folder that holds it or will, and who watches it in its process."""
 
     run: str
     config: SimulationConfig
     folder: Path
+    observers: tuple[Observer, ...] = ()
 
 
 class Attempts:
@@ -49,15 +50,15 @@ class Attempts:
         inside(job.folder.parent, job.folder.name)
         # An error of an earlier attempt would be taken for the content of somebody else's folder.
         (job.folder / ERROR).unlink(missing_ok=True)
-        progress = _Throttled(job.run, report)
+        observers = (_Advances(job.run, report), *job.observers)
         dataset = self._load(job.config)
         if (job.folder / CONFIG).is_file():
             # The name fixes all but where the data lie and how often to save; for those the grid of today counts.
             write_text(job.folder / CONFIG, to_toml(job.config))
             # Trusted: what the file said before is gone.
-            result = resume(job.folder, progress=progress, dataset=dataset, trust=True)
+            result = resume(job.folder, observers=observers, dataset=dataset, trust=True, run=job.run)
         else:
-            result = simulate(job.config, out=job.folder, progress=progress, dataset=dataset)
+            result = simulate(job.config, out=job.folder, observers=observers, dataset=dataset, run=job.run)
         accuracy: float | None = result.summary["final_accuracy"]
         return accuracy
 
@@ -70,19 +71,20 @@ class Attempts:
         return self._dataset
 
 
-class _Throttled:
+class _Advances(Observer):
     """Reports rounds now and then, and every measured accuracy."""
 
     def __init__(self, run: str, report: Report) -> None:
         self._run, self._report = run, report
         self._accuracy: float | None = None
-        self._told = 0.0
+        self._reported = 0.0
 
-    def __call__(self, outcome: RoundOutcome) -> None:
+    def round(self, record: RoundRecord) -> None:
+        """Report the round where it is time to."""
         now = time.monotonic()
-        if outcome.accuracy is not None:
-            self._accuracy = outcome.accuracy
-        elif now - self._told < _SECONDS_BETWEEN_REPORTS:
+        if "accuracy" in record.metrics:
+            self._accuracy = record.metrics["accuracy"]
+        elif now - self._reported < _SECONDS_BETWEEN_REPORTS:
             return
-        self._told = now
-        self._report(Advanced(run=self._run, round=outcome.round + 1, accuracy=self._accuracy))
+        self._reported = now
+        self._report(Advanced(run=self._run, round=record.round + 1, accuracy=self._accuracy))

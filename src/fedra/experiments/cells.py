@@ -10,7 +10,7 @@ from typing import Any
 
 from fedra.checks import is_number, is_whole
 from fedra.simulation import SimulationConfig
-from fedra.simulation.result_file import FIGURE_CHECKS, figure_problem
+from fedra.simulation.run_result import FIGURE_CHECKS, figure_problem
 from fedra.untrusted import (
     MEBIBYTE,
     check_depth,

@@ -29,7 +29,7 @@ from fedra.experiments.compact_files import (
 )
 from fedra.experiments.folder import GridFolder
 from fedra.files import folder_inside, write_whole
-from fedra.simulation.record_files import read_record
+from fedra.simulation.run_records import read_record
 
 SCORED_ROUNDS = 50
 
@@ -123,7 +123,7 @@ def _without_paths(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 _COLUMNS = {
-    "rounds": ["round", "num_malicious", "estimated_malicious", "caught", "missed", "wronged", "accuracy"],
+    "rounds": ["round", "num_malicious", "estimated_malicious", "caught", "missed", "wrongly_rejected", "accuracy"],
     "clients": ["round", "malicious", "score"],
 }
 
@@ -153,7 +153,7 @@ def _curve(name: str, rounds: dict[str, npt.NDArray[Any]]) -> pd.DataFrame:
             "accuracy": rounds["accuracy"][measured],
             "caught": since(rounds["caught"]),
             "missed": since(rounds["missed"]),
-            "wronged": since(rounds["wronged"]),
+            "wronged": since(rounds["wrongly_rejected"]),
             "estimate_error": np.divide(sums, counts, out=np.full(len(measured), np.nan), where=counts > 0),
         }
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import pickle
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +14,8 @@ from fedra.experiments.attempt import Job
 from fedra.experiments.events import Event, Failed, Report
 from fedra.experiments.folder import GridFolder
 from fedra.experiments.grid import Grid
+from fedra.server import Observer
+from fedra.server.observers import Observers
 
 
 class Engine(Protocol):
@@ -40,7 +43,13 @@ def missing_runs(grid: Grid, out: Path) -> list[Job]:
 
 
 def run_grid(
-    grid: Grid, *, out: Path, name: str, engine: Engine, watch: Callable[[Event], None] | None = None
+    grid: Grid,
+    *,
+    out: Path,
+    name: str,
+    engine: Engine,
+    watch: Callable[[Event], None] | None = None,
+    observers: Iterable[Observer] = (),
 ) -> GridOutcome:
     """Run what is missing of a grid.
 
@@ -50,7 +59,9 @@ def run_grid(
         name: of the grid among those that share the folder.
         engine: where to run.
         watch: called with everything that happens.
+        observers: watch each run in the process that runs it, which they are sent to by pickle.
     """
+    watching = _checked_observers(observers)
     folder = GridFolder(path=out)
     failed: dict[str, Failed] = {}
 
@@ -63,7 +74,7 @@ def run_grid(
 
     with folder.locked():
         folder.record(name, grid)
-        jobs = missing_runs(grid, out)
+        jobs = [replace(job, observers=watching) for job in missing_runs(grid, out)]
         for job in jobs:
             folder.check_run(job.run)
         try:
@@ -72,3 +83,18 @@ def run_grid(
         finally:
             results = folder.write_results()
     return GridOutcome(reused=len(grid.runs) - len(jobs), failed=failed, results=results)
+
+
+def _checked_observers(observers: Iterable[Observer]) -> tuple[Observer, ...]:
+    """Return the observers, having checked that they can be sent to other processes."""
+    checked = tuple(observers)
+    Observers(checked)
+    for observer in checked:
+        try:
+            pickle.dumps(observer)
+        except Exception as error:  # whatever somebody's object makes of it
+            raise TypeError(
+                f"observer {type(observer).__name__} cannot be sent to the processes that run a grid ({error}); "
+                "let it hold settings only, and open files and connections in start()"
+            ) from error
+    return checked

@@ -1,4 +1,7 @@
-"""Reading a checkpoint back: the state of this very run at a round that it can have reached, or an error."""
+"""A checkpoint: the state of a run in a file, and back, bit for bit.
+
+What is read is the state of this very run at a round that it can have reached, or an error that names the file.
+"""
 
 from __future__ import annotations
 
@@ -12,73 +15,172 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 
 from fedra.checks import is_number
+from fedra.cohort import RuleState
+from fedra.files import write_whole
 from fedra.optimizers import OptimizerState
-from fedra.simulation.rounds import ServerState
+from fedra.rules.base import Rule, StatefulRule
+from fedra.simulation.round_step import ServerState
 from fedra.untrusted import MEBIBYTE, clipped, opened
 
-DIGEST = "sha256"
-_NAMES = {"F32": np.dtype(np.float32), "F64": np.dtype(np.float64)}
+# What a rule may remember: as many bytes, as many arrays, of these names and kinds.
+LARGEST_RULE_STATE = 1024 * MEBIBYTE
+_MOST_RULE_ARRAYS = 1000
+_RULE_ARRAY = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+_KINDS = {
+    "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "U16": np.uint16, "I16": np.int16, "U32": np.uint32,
+    "I32": np.int32, "U64": np.uint64, "I64": np.int64, "F16": np.float16, "F32": np.float32, "F64": np.float64,
+}  # fmt: skip
+_DTYPES = {name: np.dtype(kind) for name, kind in _KINDS.items()}
+
+_OPTIMIZER, _RULE = "optimizer.", "rule."
+_DIGEST, _ORDER = "sha256", "rule"
+_UNSIGNED = {"round", "step", "seconds"}
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
-
-def digest(tensors: Mapping[str, npt.NDArray[Any]], metadata: Mapping[str, str]) -> str:
-    """Return what tells a checkpoint from one with a bit changed."""
-    found = hashlib.sha256(repr(sorted((key, text) for key, text in metadata.items() if key != DIGEST)).encode())
-    for name in sorted(tensors):
-        found.update(name.encode())
-        found.update(np.ascontiguousarray(tensors[name]).data)
-    return found.hexdigest()
+Arrays = dict[str, npt.NDArray[Any]]
 
 
-def read_checkpoint(path: Path, initial: ServerState, rounds: int) -> tuple[ServerState, float] | None:
+def write_checkpoint(path: Path, state: ServerState, seconds: float) -> None:
+    """Write the state after a round, and the seconds run until then."""
+    remembered = check_rule_state(state.rule)
+    arrays = {**_fixed_arrays(state), **{f"{_RULE}{name}": array for name, array in remembered.items()}}
+    # Unlike ascontiguousarray this leaves a single number a single number.
+    arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    metadata = {"round": str(state.round), "step": str(state.optimizer.step), "seconds": repr(seconds)}
+    if remembered:
+        # The file has an order of its own, and a rule may go through what it remembers.
+        metadata[_ORDER] = " ".join(remembered)
+    metadata[_DIGEST] = _digest(arrays, metadata)
+    write_whole(path, lambda target: save_file(arrays, target, metadata=metadata))
+
+
+def read_checkpoint(path: Path, initial: ServerState, rounds: int, rule: Rule) -> tuple[ServerState, float] | None:
     """Return the state of a checkpoint and the seconds run until then; None where there is none.
 
     Args:
         path: the file.
-        initial: the state before the first round, whose shapes the checkpoint must have.
+        initial: the state before the first round, whose shapes weights and moments must have.
         rounds: how many the run has in all.
+        rule: restores what it remembered, and refuses what it cannot have.
     """
-    expected = {"weights": initial.weights} | {f"optimizer.{name}": m for name, m in initial.optimizer.moments.items()}
+    expected = _fixed_arrays(initial)
+    remembering = rule if isinstance(rule, StatefulRule) else None
     try:
         with opened(path) as file:
             size = os.fstat(file.fileno()).st_size
     except FileNotFoundError:
         return None
     try:
-        if size > sum(array.nbytes for array in expected.values()) + MEBIBYTE:
+        most = sum(array.nbytes for array in expected.values()) + (LARGEST_RULE_STATE if remembering else 0) + MEBIBYTE
+        if size > most:
             raise ValueError(f"{size:,} bytes are too many for a model of {len(initial.weights):,} parameters")
-        metadata, tensors = _content(path, expected)
-        if DIGEST in metadata and metadata[DIGEST] != digest(tensors, metadata):
+        metadata, arrays = _content(path, expected, remembering is not None)
+        # The first versions wrote no checksum, and knew no rules that remember.
+        unsigned = remembering is None and metadata.keys() == _UNSIGNED
+        if not unsigned and metadata.get(_DIGEST) != _digest(arrays, metadata):
             raise ValueError("its content does not have the checksum that it states")
         done, step = _whole(metadata, "round", least=1, most=rounds), _whole(metadata, "step", least=0, most=rounds)
         seconds = float(metadata["seconds"])
         if not is_number(seconds, least=0):
             raise ValueError(f"seconds is {seconds}")
+        remembered = None
+        if remembering is not None:
+            remembered = _restored(remembering, _ordered(_below(_RULE, arrays), metadata), len(initial.weights))
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} cannot be read ({clipped(error)}); remove it to start this run again") from error
-    moments = {name.removeprefix("optimizer."): array for name, array in tensors.items() if name != "weights"}
-    state = ServerState(round=done, weights=tensors["weights"], optimizer=OptimizerState(step=step, moments=moments))
-    return state, seconds
+    optimizer = OptimizerState(step=step, moments=_below(_OPTIMIZER, arrays))
+    return ServerState(round=done, weights=arrays["weights"], optimizer=optimizer, rule=remembered), seconds
 
 
-def _content(
-    path: Path, expected: Mapping[str, npt.NDArray[Any]]
-) -> tuple[dict[str, str], dict[str, npt.NDArray[Any]]]:
-    tensors = {}
+def check_rule_state(state: RuleState | None) -> RuleState:
+    """Return what a rule remembers, having checked that a checkpoint can hold it; nothing for None.
+
+    Raises:
+        TypeError: where it is no table of arrays of numbers.
+        ValueError: where names or sizes are out of range.
+    """
+    if state is None:
+        return {}
+    remedy = "give a rule's state as a table of NumPy arrays of numbers"
+    if not isinstance(state, Mapping):
+        raise TypeError(f"the rule's state is {type(state).__name__}; {remedy}")
+    for name, array in state.items():
+        if not isinstance(array, np.ndarray) or array.dtype not in _DTYPES.values():
+            kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+            raise TypeError(f"{name!r} in the rule's state is {kind}; {remedy}")
+        if not isinstance(name, str) or not _RULE_ARRAY.fullmatch(name):
+            raise ValueError(f"an array in the rule's state is named {clipped(name, 120)!r}; use letters, digits, _.-")
+    size = sum(array.nbytes for array in state.values())
+    if size > LARGEST_RULE_STATE or len(state) > _MOST_RULE_ARRAYS:
+        raise ValueError(
+            f"the rule's state has {len(state):,} arrays of {size:,} bytes together; a checkpoint holds "
+            f"{_MOST_RULE_ARRAYS:,} of {LARGEST_RULE_STATE:,}"
+        )
+    return state
+
+
+def _fixed_arrays(state: ServerState) -> Arrays:
+    """Return what has the same shape in all rounds, by its name in the file."""
+    moments = {f"{_OPTIMIZER}{name}": moment for name, moment in state.optimizer.moments.items()}
+    return {"weights": state.weights, **moments}
+
+
+def _below(prefix: str, arrays: Arrays) -> Arrays:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _digest(arrays: Arrays, metadata: Mapping[str, str]) -> str:
+    """Return what tells a checkpoint from one with a bit changed."""
+    found = hashlib.sha256(repr(sorted((key, text) for key, text in metadata.items() if key != _DIGEST)).encode())
+    for name in sorted(arrays):
+        found.update(name.encode())
+        if name.startswith(_RULE):
+            # Of other arrays the run itself knows kind and shape.
+            found.update(f"{arrays[name].dtype} {arrays[name].shape}".encode())
+        found.update(arrays[name].data)
+    return found.hexdigest()
+
+
+def _content(path: Path, expected: Arrays, remembering: bool) -> tuple[dict[str, str], Arrays]:
+    """Return metadata and arrays; those of the rule with any shape, since that may be another one after each round."""
     with safe_open(path, framework="np") as stored:
         metadata: dict[str, str] = stored.metadata() or {}
-        if set(stored.keys()) != set(expected):
-            raise ValueError(f"it holds {', '.join(sorted(stored.keys()))}, this run has {', '.join(sorted(expected))}")
+        names = set(stored.keys())
+        remembered = {name for name in names if name.startswith(_RULE)} if remembering else set()
+        if names - remembered != set(expected):
+            listed = ", ".join(sorted(names)[:_MOST_RULE_ARRAYS])
+            raise ValueError(f"it holds {listed}, this run has {', '.join(sorted(expected))}")
+        if len(remembered) > _MOST_RULE_ARRAYS:
+            raise ValueError(f"it holds {len(remembered):,} arrays of the rule, more than {_MOST_RULE_ARRAYS:,}")
         for name, like in expected.items():
             found = stored.get_slice(name)
-            if _NAMES.get(found.get_dtype()) != like.dtype or found.get_shape() != list(like.shape):
+            if _DTYPES.get(found.get_dtype()) != like.dtype or found.get_shape() != list(like.shape):
                 raise ValueError(
                     f"{name} is {found.get_dtype()} {found.get_shape()}, this run has {like.dtype} {list(like.shape)}"
                 )
-            tensors[name] = stored.get_tensor(name)
-    return metadata, tensors
+        for name in remembered:
+            if (kind := stored.get_slice(name).get_dtype()) not in _DTYPES:
+                raise ValueError(f"{name} is {kind}, which no rule remembers")
+        arrays = {name: stored.get_tensor(name) for name in sorted(names)}
+    return metadata, arrays
+
+
+def _ordered(state: Arrays, metadata: Mapping[str, str]) -> Arrays:
+    order = metadata.get(_ORDER, "").split()
+    if sorted(order) != sorted(state):
+        raise ValueError(f"it holds {', '.join(sorted(state)) or 'nothing'} of the rule, and states {', '.join(order)}")
+    return {name: state[name] for name in order}
+
+
+def _restored(rule: StatefulRule, state: Arrays, dimension: int) -> RuleState:
+    try:
+        return check_rule_state(rule.restore(check_rule_state(state), dimension))
+    except Exception as error:  # a rule of somebody else, given what a file holds
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        raise ValueError(f"what {rule.name} remembers: {kind}{error}") from error
 
 
 def _whole(metadata: Mapping[str, str], name: str, *, least: int, most: int) -> int:

@@ -16,7 +16,7 @@ from fedra.models import build_model, load_parameter_vector, parameter_vector
 from fedra.seeding import generator
 from fedra.simulation.config import SimulationConfig
 from fedra.simulation.gradients import CohortGradients
-from fedra.simulation.local import LocalTraining, LocalUpdates
+from fedra.simulation.local_training import LocalTraining, LocalUpdates
 
 _MODELS = {"mnist": "cnn28", "fashion-mnist": "cnn28", "cifar10": "cnn32", "digits": "logistic"}
 _TEST_BATCH = 512

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -38,6 +36,15 @@ _LARGEST_FILE = MEBIBYTE
 WITHOUT_EFFECT = ("data_dir", "checkpoint_every")
 
 _TEXTS = ("dataset", "data_dir", "partition", "model", "setting", "rule", "optimizer", "attack", "quantity_statistics")
+_TABLES = ("dataset_params", "model_params", "rule_params", "optimizer_params", "attack_params")
+_COUNTS = {
+    **dict.fromkeys(("num_sampled", "rounds", "eval_every", "checkpoint_every", "batch_size"), (1, _MOST_COUNTED)),
+    **dict.fromkeys(("max_quantity", "local_epochs", "local_steps"), (1, _MOST_COUNTED)),
+    **dict.fromkeys(("seed", "partition_seed"), (0, MOST_WHOLE)),
+    "threads": (1, _MOST_THREADS),
+}
+# What may be None: not given.
+_OPTIONAL = ("data_dir", "model", "max_quantity", "local_epochs", "local_steps", "partition_seed", "lr")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +63,7 @@ class SimulationConfig:
         model_params: options of the model's builder.
         setting: "fixed" samples ceil(n M / N) malicious clients each round, "dynamic" samples n of N at random.
         num_sampled: n, clients in a round.
-        malicious_ratio: M = floor(N * ratio) clients are malicious, and the rule is told this ratio.
+        malicious_ratio: M = floor(N * ratio) clients are malicious, and the rule assumes this ratio.
         rule: a name of `fedra.RULES`, or module:Class.
         rule_params: the rule's parameters.
         optimizer: a name of `fedra.optimizers.OPTIMIZERS`.
@@ -114,58 +121,46 @@ class SimulationConfig:
     def __post_init__(self) -> None:
         if isinstance(self.data_dir, Path):
             object.__setattr__(self, "data_dir", str(self.data_dir))
-        self._check_types()
+        for name in _TEXTS:
+            if getattr(self, name) is not None or name not in _OPTIONAL:
+                checks.text(name, getattr(self, name))
+        for name in _TABLES:
+            checks.table(name, getattr(self, name))
         if self.dataset not in DATASETS and ":" not in self.dataset:
             raise ValueError(f"unknown dataset {self.dataset!r}{nearest(self.dataset, DATASETS)}, or module:function")
-        if self.partition not in PARTITIONS:
-            raise ValueError(f"unknown partition {self.partition!r}{nearest(self.partition, PARTITIONS)}")
         if self.model is not None and self.model not in MODELS and ":" not in self.model:
             raise ValueError(f"unknown model {self.model!r}{nearest(self.model, MODELS)}, or module:function")
-        if self.setting not in get_args(Setting):
-            raise ValueError(f"unknown setting {self.setting!r}{nearest(self.setting, get_args(Setting))}")
-        if self.quantity_statistics not in get_args(QuantityStatistics):
-            valid = get_args(QuantityStatistics)
-            raise ValueError(
-                f"unknown quantity_statistics {self.quantity_statistics!r}{nearest(self.quantity_statistics, valid)}"
-            )
+        checks.choice("partition", self.partition, PARTITIONS)
+        checks.choice("setting", self.setting, get_args(Setting))
+        checks.choice("quantity_statistics", self.quantity_statistics, get_args(QuantityStatistics))
         checks.ratio(self.malicious_ratio)
-        for name in ("num_sampled", "rounds", "eval_every", "checkpoint_every", "batch_size"):
-            _check_count(name, getattr(self, name), 1, _MOST_COUNTED)
-        _check_count("threads", self.threads, 1, _MOST_THREADS)
-        for name in ("max_quantity", "local_epochs", "local_steps"):
-            if getattr(self, name) is not None:
-                _check_count(name, getattr(self, name), 1, _MOST_COUNTED)
-        for name in ("seed", "partition_seed"):
-            if getattr(self, name) is not None:
-                _check_count(name, getattr(self, name), 0, MOST_WHOLE)
+        for name, (least, most) in _COUNTS.items():
+            if getattr(self, name) is not None or name not in _OPTIONAL:
+                checks.whole(name, getattr(self, name), least, most)
         for name in ("lr", "local_lr", "dirichlet_alpha"):
-            _check_positive(name, getattr(self, name))
-        if self.local_epochs is not None and self.local_steps is not None:
-            raise ValueError(f"local_epochs={self.local_epochs} and local_steps={self.local_steps}; give one of them")
-        if self.alpha_q is not None and self.claimed_quantity is not None:
-            raise ValueError(f"alpha_q={self.alpha_q} and claimed_quantity={self.claimed_quantity}; give one of them")
-        _check_at_least("alpha_q", self.alpha_q, 0)
-        _check_at_least("claimed_quantity", self.claimed_quantity, 1)
+            if getattr(self, name) is not None or name not in _OPTIONAL:
+                checks.number(name, getattr(self, name), above=0)
+        checks.at_most_one(local_epochs=self.local_epochs, local_steps=self.local_steps)
+        checks.at_most_one(alpha_q=self.alpha_q, claimed_quantity=self.claimed_quantity)
+        for name, least in (("alpha_q", 0), ("claimed_quantity", 1)):
+            if getattr(self, name) is not None:
+                checks.number(name, getattr(self, name), least=least)
         if "lr" in self.optimizer_params:
             raise ValueError(f"optimizer_params has lr={self.optimizer_params['lr']!r}; give it as the setting lr")
         make_attack(self.attack, **self.attack_params)
         self.make_optimizer()
         self.check_rule(self.make_rule(num_clients=None))
 
-    def _check_types(self) -> None:
-        """Raise where a text or a table is something else, as a slip in a TOML file makes it."""
-        for known in fields(self):
-            value = getattr(self, known.name)
-            if known.name.endswith("_params") and not isinstance(value, Mapping):
-                raise TypeError(f"{known.name}={value!r}; give a table, such as {{name = value}}")
-            optional = known.default is None and value is None
-            if known.name in _TEXTS and not isinstance(value, str) and not optional:
-                raise TypeError(f"{known.name}={value!r}; give a text")
-
     @property
     def attacked(self) -> bool:
         """Whether malicious clients do anything that honest ones would not."""
         return self.attack != "none" or self.alpha_q is not None or self.claimed_quantity is not None
+
+    @property
+    def short_name(self) -> str:
+        """What sets this run apart from others, in a few words that can be part of a file's name."""
+        name = f"{self.dataset}-{self.partition}-{self.rule}-{self.attack}-seed{self.seed}"
+        return name.replace(":", ".")
 
     @property
     def learning_rate(self) -> float:
@@ -234,29 +229,6 @@ class SimulationConfig:
 def default_learning_rate(dataset: str) -> float:
     """Return the server's learning rate for a data set where none is given."""
     return LEARNING_RATES.get(dataset, _OTHER_LEARNING_RATE)
-
-
-def _check_count(name: str, value: Any, least: int, most: int) -> None:
-    checks.whole(name, value, least, most)
-
-
-def _check_positive(name: str, value: Any) -> None:
-    if value is not None and not (_is_finite(value) and value > 0):
-        raise ValueError(f"{name}={value!r}; give a finite number above 0")
-
-
-def _check_at_least(name: str, value: Any, least: float) -> None:
-    if value is not None and not (_is_finite(value) and value >= least):
-        raise ValueError(f"{name}={value!r}; give a finite number of at least {least}")
-
-
-def _is_finite(value: Any) -> bool:
-    if not isinstance(value, numbers.Real) or isinstance(value, bool):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
 
 
 def _plain(value: Any) -> Any:

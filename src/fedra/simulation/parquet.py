@@ -26,7 +26,14 @@ _NEVER_MISSING = ("int64", "bool", "str")
 _DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError, struct.error)
 
 
-def read_parquet(path: Path, types: Mapping[str, str], *, most: int, optional: Sequence[str] = ()) -> pa.Table:
+def read_parquet(
+    path: Path,
+    types: Mapping[str, str],
+    *,
+    most: int,
+    optional: Sequence[str] = (),
+    former_names: Mapping[str, str] | None = None,
+) -> pa.Table:
     """Return these columns of a file of at most `most` lines, cast to what their pandas types are stored as.
 
     Args:
@@ -34,6 +41,7 @@ def read_parquet(path: Path, types: Mapping[str, str], *, most: int, optional: S
         types: the pandas type of each column.
         most: how many lines there may be.
         optional: columns that may be missing; texts are empty then.
+        former_names: what columns were called in files of earlier versions, by the name of today.
 
     Raises:
         FileNotFoundError: where there is none.
@@ -41,13 +49,16 @@ def read_parquet(path: Path, types: Mapping[str, str], *, most: int, optional: S
     """
     try:
         with opened(path) as file, pq.ParquetFile(file, page_checksum_verification=True) as parquet:
-            present = parquet.schema_arrow.names
+            names = parquet.schema_arrow.names
+            stored = {new: old for new, old in (former_names or {}).items() if new not in names and old in names}
+            present = [*names, *stored]
             if missing := [name for name in types if name not in present and name not in optional]:
                 raise ValueError(f"no column {', '.join(missing)}")
             if parquet.metadata.num_rows > most:
                 raise ValueError(f"{parquet.metadata.num_rows:,} lines where there can be {most:,}")
             wanted = [name for name in types if name in present]
-            table = parquet.read(columns=wanted, use_threads=False).select(wanted)
+            columns = [stored.get(name, name) for name in wanted]
+            table = parquet.read(columns=columns, use_threads=False).select(columns).rename_columns(wanted)
         for name in optional:
             if name in types and types[name] == "str" and name not in present:
                 table = table.append_column(name, pa.repeat("", len(table)))
@@ -62,6 +73,11 @@ def read_parquet(path: Path, types: Mapping[str, str], *, most: int, optional: S
     except _DAMAGE as error:
         raise ValueError(f"{path} cannot be read ({clipped(error)})") from error
     return table
+
+
+def empty_table(types: Mapping[str, str]) -> pa.Table:
+    """Return a table of no lines, as `read_parquet` would read it."""
+    return pa.schema([(name, _STORED[kind]) for name, kind in types.items()]).empty_table()
 
 
 def as_frame(table: pa.Table, types: Mapping[str, str]) -> pd.DataFrame:

@@ -27,8 +27,8 @@ def own_code(settings: Mapping[str, Any]) -> dict[str, str]:
 def check_trusted(settings: Mapping[str, Any], source: Path | str) -> None:
     """Raise where settings that come from `source`, for which nobody stands, name code to import."""
     if named := own_code(settings):
-        said = ", ".join(f"{key} = {value!r}" for key, value in named.items())
+        listed = ", ".join(f"{key} = {value!r}" for key, value in named.items())
         raise ValueError(
-            f"{source} has {said}: code that would be imported and run; look at it, and if you trust it add --trust "
+            f"{source} has {listed}: code that would be imported and run; look at it, and if you trust it add --trust "
             "(in Python, trust=True)"
         )

@@ -16,10 +16,10 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.instancenorm import _InstanceNorm
 
 from fedra.models import trainable_parameters
-from fedra.simulation.gradients_batch import Batch, Rows, Segment
-from fedra.simulation.gradients_dropout import ClientDropout, NotSegmentableError
-from fedra.simulation.gradients_layers import WRITE_ROWS, WriteRows
-from fedra.simulation.gradients_loop import Work
+from fedra.simulation.gradients.batch import Batch, Rows, Segment
+from fedra.simulation.gradients.dropout import ClientDropout, NotSegmentableError
+from fedra.simulation.gradients.layers import WRITE_ROWS, WriteRows
+from fedra.simulation.gradients.loop import Work
 
 IntArray = npt.NDArray[np.int64]
 

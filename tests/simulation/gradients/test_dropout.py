@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fedra.simulation.gradients import CohortGradients
-from fedra.simulation.gradients_dropout import ClientDropout
+from fedra.simulation.gradients.dropout import ClientDropout
 
 SIZES = (1, 4, 0, 1, 21, 2)
 OFFSETS = np.concatenate([[0], np.cumsum(SIZES)])

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fedra.models import trainable_parameters
-from fedra.simulation.gradients_dropout import ClientDropout, DropoutGenerators
+from fedra.simulation.gradients.dropout import ClientDropout, DropoutGenerators
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """Maps the model's output and the labels to one loss per sample."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
 from typing import Any
 
@@ -201,10 +202,32 @@ def test_a_round_whose_clients_are_all_rejected_changes_nothing_and_says_so() ->
     after, outcome = simulation.step(broken)
     assert outcome.verdict.update is None
     assert outcome.verdict.note == "nobody was left after screening"
-    assert outcome.wronged == 50
+    assert outcome.wrongly_rejected == 50
     assert after.round == 1
     assert after.weights.tobytes() == broken.weights.tobytes()
     assert after.optimizer is broken.optimizer
+
+
+def test_what_a_rule_remembers_goes_from_round_to_round() -> None:
+    simulation = prepared(rule="tests.simulation.own:Seniority", num_sampled=10)
+    state = simulation.initial_state()
+    seen: set[int] = set()
+    for number in range(4):
+        assert state.rule is not None
+        assert (int(state.rule["rounds"]), set(state.rule["clients"].tolist())) == (number, seen)
+        state, outcome = simulation.step(state)
+        seen |= set(outcome.clients.tolist())
+    assert len(seen) > 10
+    assert prepared(rule="fedavg").initial_state().rule is None
+
+
+def test_a_round_without_an_update_leaves_what_a_rule_remembers() -> None:
+    simulation = prepared(rule="tests.simulation.own:Seniority")
+    state = trained(simulation, 2)
+    broken = dataclasses.replace(state, weights=np.full_like(state.weights, np.nan))
+    after, outcome = simulation.step(broken)
+    assert outcome.verdict.update is None
+    assert after.rule is state.rule
 
 
 def test_the_state_goes_in_and_comes_out_untouched() -> None:
@@ -222,7 +245,7 @@ def test_accuracy_is_measured_every_so_often_and_at_the_end() -> None:
     assert result.rounds["accuracy"].notna().tolist() == [False, False, True, False, False, True, True]
 
 
-def test_an_attack_of_the_wrong_shape_is_told() -> None:
+def test_an_attack_of_the_wrong_shape_is_an_error() -> None:
     config = SimulationConfig(attack="tests.simulation.own:misshapen", setting="fixed", rounds=1)
     with pytest.raises(ValueError, match=r"own:misshapen' returned shape \(3,\); give \(5, 650\).*or \(650,\)"):
         simulate(config, dataset=digits())

@@ -8,8 +8,8 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fedra.simulation.gradients_batch import Batch, Rows, write_samples
-from fedra.simulation.gradients_convolution import write_convolution
+from fedra.simulation.gradients.batch import Batch, Rows, write_samples
+from fedra.simulation.gradients.convolution import write_convolution
 
 WriteRows = Callable[[Any, Tensor, Tensor, Batch, Rows], None]
 

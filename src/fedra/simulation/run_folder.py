@@ -14,19 +14,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from safetensors.numpy import save_file
 
 from fedra.files import folder_inside, inside, locked, remove_folder, write_text, write_whole
-from fedra.simulation.checkpoint import DIGEST, digest, read_checkpoint
+from fedra.rules import Rule
+from fedra.simulation.checkpoint import read_checkpoint, write_checkpoint
 from fedra.simulation.config import SimulationConfig, to_toml
 from fedra.simulation.parquet import as_frame
-from fedra.simulation.record_files import CHECKPOINT, PARTS, parts_of, read_records
-from fedra.simulation.records import RECORD_TYPES, summary
-from fedra.simulation.result_file import read_result
-from fedra.simulation.rounds import ServerState
+from fedra.simulation.round_step import ServerState
+from fedra.simulation.run_records import CHECKPOINT, PARTS, RECORD_TYPES, parts_of, read_records
+from fedra.simulation.run_result import read_result, summary
 from fedra.untrusted import clipped
 
 CONFIG, RESULT = "config.toml", "result.json"
@@ -59,7 +56,7 @@ class RunFolder:
             raise error if str(path / CONFIG) in str(error) else ValueError(f"{path / CONFIG}: {error}") from error
 
     def locked(self) -> AbstractContextManager[None]:
-        """Hold the folder; a second process that wants it is told."""
+        """Hold the folder; for a second process that wants it that is an error."""
         return locked(self.path, f"{self.path} is in use by another process; wait for it or choose another")
 
     def save(self, state: ServerState, seconds: float, frames: dict[str, pd.DataFrame]) -> None:
@@ -69,23 +66,19 @@ class RunFolder:
             if len(frame):
                 write = partial(frame.to_parquet, write_page_checksum=True)
                 write_whole(parts / f"{name}-{state.round:08d}.parquet", write)
-        tensors: dict[str, npt.NDArray[Any]] = {"weights": np.ascontiguousarray(state.weights)}
-        for name, moment in state.optimizer.moments.items():
-            tensors[f"optimizer.{name}"] = np.ascontiguousarray(moment)
-        metadata = {"round": str(state.round), "step": str(state.optimizer.step), "seconds": repr(seconds)}
-        metadata[DIGEST] = digest(tensors, metadata)
-        write_whole(self.path / CHECKPOINT, lambda target: save_file(tensors, target, metadata=metadata))
+        write_checkpoint(self.path / CHECKPOINT, state, seconds)
 
-    def load(self, initial: ServerState, rounds: int) -> tuple[ServerState, float] | None:
+    def load(self, initial: ServerState, rounds: int, rule: Rule) -> tuple[ServerState, float] | None:
         """Return the state at the last checkpoint and the seconds run until then; None before the first.
 
         Args:
             initial: the run's state before the first round.
             rounds: how many the run has in all.
+            rule: the run's.
         """
-        loaded = read_checkpoint(self.path / CHECKPOINT, initial, rounds)
+        loaded = read_checkpoint(self.path / CHECKPOINT, initial, rounds, rule)
         done = 0 if loaded is None else loaded[0].round
-        # Better told now than when the last round is done: a part that is missing or damaged cannot be made again.
+        # Better an error now than when the last round is done: a part that is missing or damaged cannot be made again.
         read_records(self.path, rounds=done, whole=False)
         self._drop_parts_after(done)
         return loaded

@@ -10,11 +10,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from fedra import checks
 from fedra.models import trainable_parameters
-from fedra.simulation.gradients_batch import checked_offsets, checked_result
-from fedra.simulation.gradients_dropout import DropoutGenerators, NotSegmentableError
-from fedra.simulation.gradients_loop import Loss, Work, cross_entropy, loop_gradients
-from fedra.simulation.gradients_segmented import SegmentedEngine, segmentable_layers
+from fedra.simulation.gradients.batch import checked_offsets, checked_result
+from fedra.simulation.gradients.dropout import DropoutGenerators, NotSegmentableError
+from fedra.simulation.gradients.loop import Loss, Work, cross_entropy, loop_gradients
+from fedra.simulation.gradients.segmented import SegmentedEngine, segmentable_layers
 
 PROBE_TOLERANCE = 1e-2
 
@@ -30,8 +31,7 @@ class CohortGradients:
 
     def __init__(self, model: nn.Module, *, loss: Loss = cross_entropy, chunk: int = 192):
         """Take a model in the mode, training or evaluation, that it is to be used in; chunk counts samples."""
-        if chunk < 1:
-            raise ValueError(f"chunk must be at least 1 sample, got {chunk}")
+        checks.whole("chunk", chunk, 1)
         self.model = model
         self.num_parameters = sum(parameter.numel() for parameter in trainable_parameters(model))
         self._loss = loss

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from fedra.models import build_model, parameter_vector
 from fedra.simulation.gradients import CohortGradients
-from fedra.simulation.local import LocalTraining, LocalUpdates
+from fedra.simulation.local_training import LocalTraining, LocalUpdates
 
 SIZES = (1, 5, 0, 40)
 OFFSETS = np.concatenate([[0], np.cumsum(SIZES)])
@@ -87,12 +87,19 @@ def test_a_client_moves_the_same_whoever_else_takes_part() -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"lr": -1.0}, "lr must be a finite number above 0, got -1.0"),
-        ({"epochs": 0}, "epochs must be at least 1, got 0"),
-        ({"steps": 0}, "steps must be at least 1, got 0"),
-        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ({"lr": -1.0}, "lr=-1.0; give a finite number above 0"),
+        ({"lr": float("inf")}, "lr=inf; give a finite number above 0"),
+        ({"epochs": 0}, "epochs=0; give a whole number of at least 1"),
+        ({"steps": 0}, "steps=0; give a whole number of at least 1"),
+        ({"batch_size": 0}, "batch_size=0; give a whole number of at least 1"),
     ],
 )
 def test_values_out_of_range_are_rejected(params: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         LocalTraining(**params)
+
+
+def test_values_of_the_wrong_kind_are_rejected() -> None:
+    for params in ({"lr": "fast"}, {"epochs": None}, {"steps": 1.5}, {"batch_size": True}):
+        with pytest.raises(TypeError, match=f"{next(iter(params))}=.*; give a"):
+            LocalTraining(**params)

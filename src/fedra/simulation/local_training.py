@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -12,11 +11,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from fedra import checks
 from fedra.models import load_parameter_vector, parameter_vector, trainable_parameters
 from fedra.simulation.gradients import choose_memory_format
-from fedra.simulation.gradients_batch import checked_offsets, checked_result
-from fedra.simulation.gradients_dropout import ClientDropout, DropoutGenerators
-from fedra.simulation.gradients_loop import Loss, Work, cross_entropy
+from fedra.simulation.gradients.batch import checked_offsets, checked_result
+from fedra.simulation.gradients.dropout import ClientDropout, DropoutGenerators
+from fedra.simulation.gradients.loop import Loss, Work, cross_entropy
 
 OrderGenerators = Callable[[int], np.random.Generator]
 """Makes a new generator for the position of a client in the cohort, to shuffle its samples with."""
@@ -33,11 +33,11 @@ class LocalTraining:
 
     def __post_init__(self) -> None:
         """Reject values outside their range."""
-        if not (math.isfinite(self.lr) and self.lr > 0):
-            raise ValueError(f"lr must be a finite number above 0, got {self.lr!r}")
-        for name, value in (("epochs", self.epochs), ("steps", self.steps), ("batch_size", self.batch_size)):
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value!r}")
+        checks.number("lr", self.lr, above=0)
+        checks.whole("epochs", self.epochs, 1)
+        checks.whole("batch_size", self.batch_size, 1)
+        if self.steps is not None:
+            checks.whole("steps", self.steps, 1)
 
     def batches(self, num_samples: int, order: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:
         """Yield the samples of each step; every pass over the data has an order of its own."""

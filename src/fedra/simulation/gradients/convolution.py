@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.grad import conv2d_weight
 
-from fedra.simulation.gradients_batch import Batch, Rows, Segment, write, write_samples
+from fedra.simulation.gradients.batch import Batch, Rows, Segment, write, write_samples
 
 LARGE_SEGMENT = 16
 """From this many samples on, torch's own weight gradient beats unfolding; below, its cost per call does not pay."""

@@ -12,11 +12,21 @@ import numpy as np
 import pandas as pd
 import pytest
 from safetensors.numpy import save_file
+from tests.simulation.watching import Calling, stop_in
 
 from fedra import files
 from fedra.data import Dataset, load_dataset
-from fedra.simulation import RunFolder, SimulationConfig, SimulationResult, folder, read_toml, resume, simulate
-from fedra.simulation import run as run_module
+from fedra.simulation import (
+    RunFolder,
+    SimulationConfig,
+    SimulationResult,
+    checkpoint,
+    read_toml,
+    resume,
+    round_loop,
+    run_folder,
+    simulate,
+)
 
 CONFIG = SimulationConfig(attack="lie", alpha_q=10, rounds=7, checkpoint_every=3, eval_every=2, num_sampled=10)
 
@@ -77,7 +87,7 @@ def test_the_result_says_what_was_run_and_what_came_of_it(tmp_path: Path) -> Non
 def test_a_finished_run_is_read_not_run_again(tmp_path: Path) -> None:
     simulate(CONFIG, out=tmp_path / "run", dataset=digits())
     before = {file.name: file.stat().st_mtime_ns for file in (tmp_path / "run").iterdir()}
-    again = resume(tmp_path / "run", progress=lambda outcome: pytest.fail("a round was run"))
+    again = resume(tmp_path / "run", observers=[Calling(lambda record: pytest.fail("a round was run"))])
     assert_same(again, uninterrupted())
     assert before == {file.name: file.stat().st_mtime_ns for file in (tmp_path / "run").iterdir()}
 
@@ -104,12 +114,12 @@ def test_killed_at_any_write_it_resumes_to_the_same_bits(
 
     honest = files.write_whole
     path = tmp_path / "run"
-    monkeypatch.setattr(folder, "write_whole", dying)
-    monkeypatch.setattr(files, "write_whole", dying)
+    for module in (files, checkpoint, run_folder):
+        monkeypatch.setattr(module, "write_whole", dying)
     with pytest.raises(Killed):
         simulate(CONFIG, out=path, dataset=digits())
-    monkeypatch.setattr(folder, "write_whole", honest)
-    monkeypatch.setattr(files, "write_whole", honest)
+    for module in (files, checkpoint, run_folder):
+        monkeypatch.setattr(module, "write_whole", honest)
     if (path / "config.toml").is_file():
         result = resume(path, dataset=digits())
     else:
@@ -120,15 +130,11 @@ def test_killed_at_any_write_it_resumes_to_the_same_bits(
 
 @pytest.mark.parametrize("number", range(7))
 def test_interrupted_after_any_round_no_finished_round_is_lost(tmp_path: Path, number: int) -> None:
-    def interrupt(outcome: Any) -> None:
-        if outcome.round == number:
-            raise KeyboardInterrupt
-
     path = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
-        simulate(CONFIG, out=path, dataset=digits(), progress=interrupt)
+        simulate(CONFIG, out=path, dataset=digits(), observers=[stop_in(number)])
     rounds: list[int] = []
-    result = resume(path, dataset=digits(), progress=lambda outcome: rounds.append(outcome.round))
+    result = resume(path, dataset=digits(), observers=[Calling(lambda record: rounds.append(record.round))])
     assert rounds == list(range(number + 1, 7))
     assert_same(result, uninterrupted())
 
@@ -136,10 +142,8 @@ def test_interrupted_after_any_round_no_finished_round_is_lost(tmp_path: Path, n
 def test_interrupted_at_any_line_of_the_loop_it_resumes_to_the_same_bits(tmp_path: Path) -> None:
     config = dataclasses.replace(CONFIG, rounds=2, checkpoint_every=1)
     expected = simulate(config, dataset=digits())
-    traced = {
-        run_module._run.__code__,
-        *(code for code in run_module._run.__code__.co_consts if hasattr(code, "co_code")),
-    }
+    outer = {round_loop._run.__code__, round_loop._rounds.__code__}
+    traced = outer | {inner for code in outer for inner in code.co_consts if hasattr(inner, "co_code")}
     lines = 0
     fatal = 0
 
@@ -181,22 +185,18 @@ def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
     assert_same(simulate(CONFIG, out=tmp_path, dataset=digits()), uninterrupted())
 
 
-def test_what_is_no_run_folder_is_told(tmp_path: Path) -> None:
+def test_what_is_no_run_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"is not a run folder: it has no config\.toml"):
         resume(tmp_path)
 
 
 def interrupted(path: Path) -> None:
-    def interrupt(outcome: Any) -> None:
-        if outcome.round == 4:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        simulate(CONFIG, out=path, dataset=digits(), progress=interrupt)
+        simulate(CONFIG, out=path, dataset=digits(), observers=[stop_in(4)])
 
 
 @pytest.mark.parametrize("damage", ["cut", "noise", "empty", "other"])
-def test_a_corrupt_checkpoint_is_told_with_the_remedy(tmp_path: Path, damage: str) -> None:
+def test_a_corrupt_checkpoint_is_an_error_with_the_remedy(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "run"
     interrupted(path)
     checkpoint = path / "checkpoint.safetensors"
@@ -214,7 +214,7 @@ def test_a_corrupt_checkpoint_is_told_with_the_remedy(tmp_path: Path, damage: st
     assert_same(resume(path, dataset=digits()), uninterrupted())
 
 
-def test_a_second_user_of_a_folder_is_told(tmp_path: Path) -> None:
+def test_a_second_user_of_a_folder_gets_an_error(tmp_path: Path) -> None:
     path = tmp_path / "run"
     interrupted(path)
     with (
@@ -222,6 +222,29 @@ def test_a_second_user_of_a_folder_is_told(tmp_path: Path) -> None:
         pytest.raises(ValueError, match="is in use by another process; wait for it or choose another"),
     ):
         resume(path, dataset=digits())
+    assert_same(resume(path, dataset=digits()), uninterrupted())
+
+
+def test_a_run_that_an_earlier_version_began_goes_on(tmp_path: Path) -> None:
+    """Its parts have another name for wrongly rejected clients than those that are written now."""
+    path = tmp_path / "run"
+    interrupted(path)
+    for part in (path / "parts").glob("rounds-*.parquet"):
+        pd.read_parquet(part).rename(columns={"wrongly_rejected": "wronged"}).to_parquet(part)
+    with pytest.raises(KeyboardInterrupt):
+        resume(path, dataset=digits(), observers=[stop_in(5)])
+    names = [set(pd.read_parquet(part).columns) for part in sorted((path / "parts").glob("rounds-*.parquet"))]
+    assert ["wronged" in columns for columns in names] == [True, True, False]
+    result = resume(path, dataset=digits())
+    assert_same(result, uninterrupted())
+    assert "wrongly_rejected" in pd.read_parquet(path / "rounds.parquet").columns
+
+
+def test_a_run_that_an_earlier_version_finished_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    simulate(CONFIG, out=path, dataset=digits())
+    file = path / "rounds.parquet"
+    pd.read_parquet(file).rename(columns={"wrongly_rejected": "wronged"}).to_parquet(file)
     assert_same(resume(path, dataset=digits()), uninterrupted())
 
 

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from fedra.attacks import AttackerView, make_attack
 from fedra.attacks.view import Matrix, Relabel
-from fedra.cohort import Verdict
+from fedra.cohort import RuleState, Verdict
 from fedra.data import Dataset, load_dataset
 from fedra.optimizers import OptimizerState
+from fedra.rules.base import initial_state
 from fedra.seeding import generator
 from fedra.simulation.clients import Clients
 from fedra.simulation.config import SimulationConfig
@@ -21,11 +22,12 @@ from fedra.simulation.federation import Ids, make_federation
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ServerState:
-    """All that goes from one round to the next."""
+    """All that goes from one round to the next; `rule` is what a stateful rule remembers, None for others."""
 
     round: int
     weights: npt.NDArray[np.float32]
     optimizer: OptimizerState
+    rule: RuleState | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,7 +53,7 @@ class RoundOutcome:
         return int((self.malicious & self.verdict.kept).sum())
 
     @property
-    def wronged(self) -> int:
+    def wrongly_rejected(self) -> int:
         """Honest clients that were left out."""
         return int((~self.malicious & ~self.verdict.kept).sum())
 
@@ -71,7 +73,12 @@ class Simulation:
     def initial_state(self) -> ServerState:
         """Return the state before the first round."""
         weights = self._clients.initial_weights()
-        return ServerState(round=0, weights=weights, optimizer=self._optimizer.init(len(weights)))
+        return ServerState(
+            round=0,
+            weights=weights,
+            optimizer=self._optimizer.init(len(weights)),
+            rule=initial_state(self.rule, len(weights)),
+        )
 
     def step(self, state: ServerState) -> tuple[ServerState, RoundOutcome]:
         """Run one round."""
@@ -80,14 +87,15 @@ class Simulation:
         malicious = self.federation.malicious[clients]
         claims = self.federation.claims_of(clients)
         rows = self._rows(state, clients, malicious)
-        verdict = self.rule(rows, claims, clients.tolist(), threads=self.config.threads)
-        weights, optimizer = state.weights, state.optimizer
+        verdict = self.rule(rows, claims, clients.tolist(), state=state.rule, threads=self.config.threads)
+        weights, optimizer, remembered = state.weights, state.optimizer, state.rule
         if verdict.update is not None:
+            remembered = verdict.state
             # A run that diverges goes on: its clients are screened out, and the records say so.
             with np.errstate(over="ignore", invalid="ignore"):
                 stepped, optimizer = self._optimizer.step(weights, verdict.update, optimizer)
                 weights = stepped.astype(np.float32, copy=False)
-        after = ServerState(round=state.round + 1, weights=weights, optimizer=optimizer)
+        after = ServerState(round=state.round + 1, weights=weights, optimizer=optimizer, rule=remembered)
         outcome = RoundOutcome(
             round=state.round,
             clients=clients,
