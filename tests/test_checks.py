@@ -130,7 +130,7 @@ def test_numbers_within_their_range(value: float, least: float, most: float) -> 
     if within:
         assert checks.number("count", value, least=least, most=most) == value
     else:
-        with pytest.raises(ValueError, match="give a finite number of at least .* of at most "):
+        with pytest.raises(ValueError, match=r"give a finite number of at least .* of at most "):
             checks.number("count", value, least=least, most=most)
 
 
@@ -147,7 +147,7 @@ def test_numbers_within_their_range(value: float, least: float, most: float) -> 
     ],
 )
 def test_numbers_out_of_range_say_what_to_give(bounds: dict[str, Any], value: Any, wanted: str) -> None:
-    with pytest.raises(ValueError, match="^count=") as caught:
+    with pytest.raises(ValueError, match=r"^count=") as caught:
         checks.number("count", value, **bounds)
     assert str(caught.value).endswith(f"; give {wanted}")
 
@@ -157,9 +157,9 @@ def test_what_is_no_number_is_of_the_wrong_kind(value: Any) -> None:
     assert not checks.is_number(value)
     assert not checks.is_whole(value)
     for check in (checks.whole, checks.number):
-        with pytest.raises(TypeError, match="^count="):
+        with pytest.raises(TypeError, match=r"^count="):
             check("count", value)
-    with pytest.raises(TypeError, match="^malicious_ratio="):
+    with pytest.raises(TypeError, match=r"^malicious_ratio="):
         checks.ratio(value)
 
 
