@@ -86,16 +86,19 @@ def test_unknown_names_and_parameters_are_told_with_the_valid_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "params", "message"),
+    ("name", "params", "kind", "message"),
     [
-        ("adam", {"lr": 0.0}, "lr must be .* above 0, got 0.0"),
-        ("adam", {"beta1": 1.0}, "beta1 must be .* below 1, got 1.0"),
-        ("fedadam", {"tau": float("nan")}, "tau must be a finite number"),
-        ("sgd", {"lr": float("inf")}, "lr must be a finite number"),
+        ("adam", {"lr": 0.0}, ValueError, r"lr=0\.0; give a finite number above 0"),
+        ("adam", {"beta1": 1.0}, ValueError, r"beta1=1\.0; give a finite number of at least 0 below 1"),
+        ("adam", {"eps": "1e-8"}, TypeError, "eps='1e-8'; give a finite number above 0"),
+        ("fedadam", {"tau": float("nan")}, ValueError, "tau=nan; give a finite number"),
+        ("fedadam", {"beta2": True}, TypeError, "beta2=True; give a finite number"),
+        ("sgd", {"lr": float("inf")}, ValueError, "lr=inf; give a finite number"),
+        ("sgd", {"lr": None}, TypeError, "lr=None; give a finite number"),
     ],
 )
-def test_values_out_of_range_are_rejected(name: str, params: dict[str, float], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_wrong_parameters_are_rejected(name: str, params: dict[str, Any], kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
         make_optimizer(name, **params)
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 import numbers
-import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from fedra.names import nearest
+from fedra.untrusted import one_line
 
 T = TypeVar("T")
 
@@ -29,10 +29,10 @@ def is_whole(value: Any, least: int = 0, most: int = MOST_WHOLE) -> bool:
 
 def is_number(value: Any, least: float = -math.inf, most: float = math.inf) -> bool:
     """Whether a value is a finite number in this range, one that a float can hold."""
-    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+    if not _is_real(value):
         return False
     try:
-        return math.isfinite(value) and least <= value <= most
+        return math.isfinite(value) and bool(least <= value <= most)
     except OverflowError:
         return False
 
@@ -40,7 +40,7 @@ def is_number(value: Any, least: float = -math.inf, most: float = math.inf) -> b
 def whole(name: str, value: Any, least: int = 0, most: int | None = None) -> int:
     """Return a whole number of at least `least` and at most `most`."""
     wanted = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+    if not _is_integral(value):
         raise TypeError(wrong(name, value, wanted))
     if value < least or (most is not None and value > most):
         raise ValueError(wrong(name, value, wanted))
@@ -63,7 +63,7 @@ def number(
         for word, bound in (("of at least", least), ("above", above), ("of at most", most), ("below", below))
         if bound is not None
     )
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if not _is_real(value):
         raise TypeError(wrong(name, value, wanted))
     inside = (
         is_number(value)
@@ -110,9 +110,9 @@ def choice(name: str, value: Any, valid: Iterable[T]) -> T:
     for option in options:
         if type(option) is type(value) and option == value:
             return option
-    if isinstance(value, str):
-        raise ValueError(f"{name}={shown_value(value)}{nearest(value, map(str, options))}")
-    raise ValueError(f"{name}={shown_value(value)}; valid: {', '.join(map(str, options))}")
+    listed = nearest(value, map(str, options)) if isinstance(value, str) else f"; valid: {', '.join(map(str, options))}"
+    right_kind = any(type(option) is type(value) for option in options)
+    raise (ValueError if right_kind else TypeError)(f"{name}={shown_value(value)}{listed}")
 
 
 def at_most_one(**given: Any) -> None:
@@ -129,11 +129,27 @@ def wrong(name: str, value: Any, wanted: str) -> str:
 
 
 def shown_value(value: Any) -> str:
-    """Return a value as a short text for an error message, whatever it is."""
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**_LONGEST_VALUE:
-        return f"a whole number of {value.bit_length()} bits"
+    """Return a value as a short text on one line for an error message, whatever it is."""
     try:
         words = repr(value)
-    except Exception:  # somebody's object may be unable to say what it is
-        words = reprlib.repr(type(value))
+    except Exception:  # an object of somebody else may fail at this, and Python refuses whole numbers of many digits
+        words = _described(value)
+    else:
+        if isinstance(value, int) and len(words) > _LONGEST_VALUE:
+            words = _described(value)
+    # The representation of somebody else's object may hold anything, and a terminal obeys control characters.
+    words = one_line(words[: 4 * _LONGEST_VALUE])
     return words if len(words) <= _LONGEST_VALUE else f"{words[: _LONGEST_VALUE - 3]}..."
+
+
+def _described(value: Any) -> str:
+    return f"a whole number of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
+
+
+# `Any` rather than a narrowed type: the abstract numbers have no comparisons that a type checker knows of.
+def _is_real(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _is_integral(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)

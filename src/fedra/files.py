@@ -69,12 +69,18 @@ def write_whole(path: Path, write: Callable[[Path], object], *, fresh: Path | No
     os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, 0o666))
     try:
         write(fresh)
-        with open_plain(fresh, "rb") as written:
-            os.fsync(written.fileno())
-        fresh.replace(path)
+        move_whole(fresh, path)
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise
+
+
+def move_whole(finished: Path, path: Path) -> None:
+    """Bring a finished file to disk and move it to its place in one step, on the same file system."""
+    _check_kind(path, stat.S_IFREG, stat.S_IFLNK)
+    with open_plain(finished, "rb") as written:
+        os.fsync(written.fileno())
+    finished.replace(path)
 
 
 def write_bytes(path: Path, content: bytes) -> None:

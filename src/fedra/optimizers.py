@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fedra import checks
 from fedra.names import nearest
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -43,7 +44,7 @@ class SGD:
 
     def __post_init__(self) -> None:
         """Reject values outside their range."""
-        _require_positive("lr", self.lr)
+        checks.number("lr", self.lr, above=0)
 
     def init(self, num_parameters: int) -> OptimizerState:
         """Return the empty state: plain descent remembers nothing but the step."""
@@ -69,10 +70,10 @@ class Adam:
 
     def __post_init__(self) -> None:
         """Reject values outside their range."""
-        _require_positive("lr", self.lr)
-        _require_positive("eps", self.eps)
-        _require_decay("beta1", self.beta1)
-        _require_decay("beta2", self.beta2)
+        checks.number("lr", self.lr, above=0)
+        checks.number("eps", self.eps, above=0)
+        checks.number("beta1", self.beta1, least=0, below=1)
+        checks.number("beta2", self.beta2, least=0, below=1)
 
     def init(self, num_parameters: int) -> OptimizerState:
         """Return both moments at zero."""
@@ -104,10 +105,10 @@ class FedAdam:
 
     def __post_init__(self) -> None:
         """Reject values outside their range."""
-        _require_positive("lr", self.lr)
-        _require_positive("tau", self.tau)
-        _require_decay("beta1", self.beta1)
-        _require_decay("beta2", self.beta2)
+        checks.number("lr", self.lr, above=0)
+        checks.number("tau", self.tau, above=0)
+        checks.number("beta1", self.beta1, least=0, below=1)
+        checks.number("beta2", self.beta2, least=0, below=1)
 
     def init(self, num_parameters: int) -> OptimizerState:
         """Return the first moment at zero and the second at tau^2, the least the algorithm allows."""
@@ -138,16 +139,6 @@ def make_optimizer(name: str, **params: float) -> ServerOptimizer:
         if key not in valid:
             raise ValueError(f"optimizer {name!r} has no parameter {key!r}{nearest(key, valid)}")
     return optimizer(**params)
-
-
-def _require_positive(name: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
-
-
-def _require_decay(name: str, value: float) -> None:
-    if not 0 <= value < 1:
-        raise ValueError(f"{name} must be at least 0 and below 1, got {value!r}")
 
 
 def _as_gradient(weights: FloatArray, update: FloatArray) -> npt.NDArray[np.float64]:

@@ -7,7 +7,6 @@ Symbols: n clients of which m are malicious, quantities :math:`q^i`, updates :ma
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedra.checks import whole as checked_count
+from fedra import checks
 from fedra.cohort import Flags, Floats
 
 _PAIR = math.sqrt(2 * math.log(2))
@@ -87,7 +86,7 @@ def largest_error_bound(num_clients: int, quantity: float, *, sigma: npt.ArrayLi
 
     .. math:: E[\max_i \|g^i - \mu\|_1] \le \sqrt{2 \ln(2n)}\;\|\sigma\|_1 / \sqrt q
     """
-    clients = checked_count("num_clients", num_clients, 1)
+    clients = checks.whole("num_clients", num_clients, 1)
     return _largest(clients) / math.sqrt(_checked_quantity("quantity", quantity)) * _l1(sigma)
 
 
@@ -106,7 +105,7 @@ def quantity_condition(
     if malicious is not None and num_malicious is None:
         mask, count = _checked_malicious(malicious, len(claims))
     elif num_malicious is not None and malicious is None:
-        count = checked_count("num_malicious", num_malicious, 0)
+        count = checks.whole("num_malicious", num_malicious, 0)
         mask = np.zeros(len(claims), dtype=bool)
         mask[np.argsort(claims, kind="stable")[max(0, len(claims) - count) :]] = True
     else:
@@ -169,8 +168,8 @@ def gradient_bound(*, smoothness: float, initial_gap: float, round_errors: npt.A
     `round_errors` holds each round's :math:`e_t = (A B_q + C)\|\sigma\|_1`, which is `SelectionBounds.to_mean`. This is
     the theorem as printed; its proof divides each :math:`e_t^2` by the quantity of the client selected in round t.
     """
-    curvature = _checked_number("smoothness", smoothness, "a finite number of at least 0", 0)
-    gap = _checked_number("initial_gap", initial_gap, "a finite number of at least 0", 0)
+    curvature = checks.number("smoothness", smoothness, least=0)
+    gap = checks.number("initial_gap", initial_gap, least=0)
     errors = np.asarray(round_errors, dtype=np.float64)
     if errors.ndim != 1 or not errors.size:
         raise ValueError(f"round_errors have shape {errors.shape}; give one number for each of T >= 1 rounds")
@@ -264,23 +263,11 @@ def _checked_malicious(malicious: Sequence[Any] | npt.NDArray[Any], num_sampled:
 
 
 def _checked_quantities(quantities: Iterable[Any]) -> Floats:
-    return np.array([_checked_quantity(f"quantity {i}", q) for i, q in enumerate(quantities)], dtype=np.float64)
+    return np.array([_checked_quantity(f"quantities[{i}]", q) for i, q in enumerate(quantities)], dtype=np.float64)
 
 
 def _checked_quantity(name: str, quantity: Any) -> float:
-    return _checked_number(name, quantity, "a finite number of samples, 1 or more", 1)
-
-
-def _checked_number(name: str, value: Any, wanted: str, least: float) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} is {value!r}; give {wanted}")
-    try:
-        number = float(value)
-    except OverflowError as error:
-        raise ValueError(f"{name} is beyond the range of float64; give {wanted}") from error
-    if not (math.isfinite(number) and number >= least):
-        raise ValueError(f"{name} is {value!r}; give {wanted}")
-    return number
+    return checks.number(name, quantity, least=1, wanted="a finite number of samples, 1 or more")
 
 
 def _l1(sigma: npt.ArrayLike) -> float:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -42,14 +44,17 @@ def test_honest_and_fixed_claims() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "kind", "message"),
     [
-        ({"alpha_q": -1}, "alpha_q=-1; give a finite number of at least 0"),
-        ({"alpha_q": float("nan")}, "alpha_q=nan"),
-        ({"claimed_quantity": 0}, "claimed_quantity=0; give a finite number of at least 1"),
-        ({"alpha_q": 1, "claimed_quantity": 5}, "alpha_q=1 and claimed_quantity=5; give one of them"),
+        ({"alpha_q": -1}, ValueError, "alpha_q=-1; give a finite number of at least 0"),
+        ({"alpha_q": float("nan")}, ValueError, "alpha_q=nan"),
+        ({"alpha_q": "10"}, TypeError, "alpha_q='10'; give a finite number of at least 0"),
+        ({"claimed_quantity": 0}, ValueError, "claimed_quantity=0; give a finite number of at least 1"),
+        ({"claimed_quantity": True}, TypeError, "claimed_quantity=True; give a finite number of at least 1"),
+        ({"alpha_q": 1, "claimed_quantity": 5}, ValueError, "alpha_q=1 and claimed_quantity=5; give one of them"),
     ],
 )
-def test_values_out_of_range_are_rejected(given: dict[str, float], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        claimed_by_malicious(np.array([1, 2]), **given)
+def test_wrong_values_are_rejected(given: dict[str, Any], kind: type[Exception], message: str) -> None:
+    for true in (np.array([1, 2]), np.array([], dtype=np.int64)):
+        with pytest.raises(kind, match=message):
+            claimed_by_malicious(true, **given)

@@ -8,14 +8,20 @@ import os
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from fedra.data import SOURCES, DatasetError, download_dataset, load_dataset
-from fedra.data.sources import RemoteFile, Source
+from fedra.data import DATASETS, DatasetError, RemoteFile, Source, download_dataset, load_dataset
+
+
+def remote_files(name: str) -> tuple[RemoteFile, ...]:
+    """The files of a data set that can be downloaded."""
+    source = DATASETS[name].source
+    assert source is not None
+    return source.files
 
 
 @dataclass
@@ -112,16 +118,17 @@ def mnist(
         raw = request.getfixturevalue("real_data_dir") / "MNIST" / "raw"
         if not (raw / "train-images-idx3-ubyte.gz").is_file():
             pytest.skip("needs MNIST/raw/*.gz under FEDRA_DATA")
-        server.files |= {file.name: (raw / file.name).read_bytes() for file in SOURCES["mnist"].files}
+        server.files |= {file.name: (raw / file.name).read_bytes() for file in remote_files("mnist")}
         return server
     origin = tmp_path / "origin"
     write_idx(origin, num_train=300)
     server.files |= {path.name: path.read_bytes() for path in origin.iterdir()}
     files = tuple(
         RemoteFile(name=file.name, md5=hashlib.md5(server.files[file.name]).hexdigest())
-        for file in SOURCES["mnist"].files
+        for file in remote_files("mnist")
     )
-    monkeypatch.setitem(SOURCES, "mnist", Source(folder="MNIST/raw", mirrors=(), files=files))
+    source = Source(folder="MNIST/raw", mirrors=(), files=files)
+    monkeypatch.setitem(DATASETS, "mnist", replace(DATASETS["mnist"], source=source))
     return server
 
 
@@ -307,7 +314,7 @@ def serve_archive(server: Server, monkeypatch: pytest.MonkeyPatch, data: bytes, 
         members={name: hashlib.md5(content).hexdigest() for name, content in members.items()},
     )
     source = Source(folder="", mirrors=(f"{server.url}/good/",), files=(file,))
-    monkeypatch.setitem(SOURCES, "cifar10", source)
+    monkeypatch.setitem(DATASETS, "cifar10", replace(DATASETS["cifar10"], source=source))
 
 
 def cifar_members() -> dict[str, bytes]:
@@ -354,5 +361,13 @@ def test_the_published_checksum_table_matches_the_real_files(real_data_dir: Path
     folder = real_data_dir / "cifar-10-batches-bin"
     if not folder.is_dir():
         pytest.skip("needs cifar-10-batches-bin under FEDRA_DATA")
-    for name, md5 in SOURCES["cifar10"].files[0].members.items():
+    for name, md5 in remote_files("cifar10")[0].members.items():
         assert hashlib.md5((real_data_dir / name).read_bytes()).hexdigest() == md5
+
+
+def test_what_is_in_the_way_of_a_file_is_named(mnist: Server, tmp_path: Path) -> None:
+    place = tmp_path / "MNIST" / "raw" / IMAGES
+    place.mkdir(parents=True)
+    with pytest.raises(DatasetError, match=r"is complete, and cannot be put in its place .*is a directory"):
+        get(mnist, tmp_path, "good")
+    assert place.is_dir()

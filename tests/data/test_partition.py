@@ -1,7 +1,8 @@
-"""Partitions: every sample once, the right mixes, the cap, the same bits."""
+"""Partitions: the quantities drawn, every sample once, the right mixes, the cap, the same bits, the statistics."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedra.data import PARTITIONS, Partition, lognormal_quantities, partition
+from fedra.data import (
+    DATASETS,
+    PARTITIONS,
+    Partition,
+    lognormal_quantities,
+    partition,
+    partition_statistics,
+    statistics_table,
+)
+from fedra.seeding import generator
 
+TABLE_1 = {
+    "mnist": (60_000, 3025, 179.28, 6820),
+    "cifar10": (50_000, 3115, 200.14, 8933),
+    "mind": (71_068, 2880, 299.61, 9398),
+}
 LABELS = np.random.default_rng(0).integers(0, 10, 60_000)
 
 
@@ -101,17 +116,20 @@ def test_labels_need_not_be_contiguous() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "problem"),
+    ("arguments", "kind", "problem"),
     [
-        ({"kind": "noniid"}, "unknown partition 'noniid'; did you mean 'non-iid'"),
-        ({"max_quantity": 0}, "max_quantity is 0"),
-        ({"alpha": 0.0}, "alpha is 0.0"),
-        ({"alpha": float("nan")}, "alpha is nan"),
-        ({"labels": np.array([], np.int64)}, "num_samples is 0"),
+        ({"kind": "noniid"}, ValueError, r"kind='noniid'; did you mean 'non-iid'\?"),
+        ({"kind": 3}, TypeError, "kind=3; valid: iid, non-iid, dirichlet"),
+        ({"max_quantity": 0}, ValueError, "max_quantity=0; give a whole number of at least 1"),
+        ({"max_quantity": 2.5}, TypeError, "max_quantity=2.5; give a whole number of at least 1"),
+        ({"alpha": 0.0}, ValueError, "alpha=0.0; give a finite number above 0"),
+        ({"alpha": float("nan")}, ValueError, "alpha=nan"),
+        ({"alpha": "0.5"}, TypeError, "alpha='0.5'"),
+        ({"labels": np.array([], np.int64)}, ValueError, "num_samples=0"),
     ],
 )
-def test_impossible_arguments_are_told(arguments: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
+def test_impossible_partitions_are_refused(arguments: dict[str, Any], kind: type[Exception], problem: str) -> None:
+    with pytest.raises(kind, match=problem):
         partition(**({"labels": LABELS[:50], "seed": 0} | arguments))
 
 
@@ -121,3 +139,91 @@ def test_a_client_outside_the_federation_is_told() -> None:
         part.indices(part.num_clients)
     with pytest.raises(IndexError):
         part.indices(-1)
+
+
+def one_by_one(num_samples: int, seed: int, sigma: float, mu: float) -> list[int]:
+    """The specification's procedure, a client at a time."""
+    rng = generator(seed, "partition/quantities")
+    quantities: list[int] = []
+    while (left := num_samples - sum(quantities)) > 0:
+        quantities.append(min(left, max(1, math.floor(rng.lognormal(mu, sigma)))))
+    return quantities
+
+
+@given(st.integers(1, 3000), st.integers(0, 2**40), st.floats(0, 4), st.floats(-3, 3))
+def test_quantities_are_those_drawn_one_by_one(num_samples: int, seed: int, sigma: float, mu: float) -> None:
+    quantities = lognormal_quantities(num_samples, sigma=sigma, mu=mu, seed=seed)
+    assert quantities.dtype == np.int64
+    assert quantities.tolist() == one_by_one(num_samples, seed, sigma, mu)
+
+
+def test_many_clients_span_several_blocks() -> None:
+    quantities = lognormal_quantities(20_000, sigma=0.5, mu=0.0, seed=3)
+    assert len(quantities) > 8192
+    assert quantities.tolist() == one_by_one(20_000, 3, 0.5, 0.0)
+
+
+@pytest.mark.parametrize("name", TABLE_1)
+def test_default_seeds_are_near_the_papers_table(name: str) -> None:
+    num_samples, clients, std, largest = TABLE_1[name]
+    quantities = lognormal_quantities(num_samples, seed=DATASETS[name].partition_seed)
+    assert quantities.sum() == num_samples
+    assert len(quantities) == pytest.approx(clients, rel=0.05)
+    assert quantities.std(ddof=1) == pytest.approx(std, rel=0.05)
+    assert quantities.max() == pytest.approx(largest, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "num_samples", "clients", "largest"),
+    [
+        ("mnist", 60_000, 3060, 7109),
+        ("cifar10", 50_000, 3092, 8890),
+        ("mind", 71_068, 2912, 9471),
+        ("fashion-mnist", 60_000, 3060, 7109),
+        ("huffpost", 25_830, 1291, 3800),
+        ("digits", 1_438, 140, 280),
+    ],
+)
+def test_default_partitions_never_change(name: str, num_samples: int, clients: int, largest: int) -> None:
+    quantities = lognormal_quantities(num_samples, seed=DATASETS[name].partition_seed)
+    assert (len(quantities), quantities.max()) == (clients, largest)
+
+
+def test_enormous_draws_are_cut_to_the_data() -> None:
+    assert lognormal_quantities(10, sigma=1.0, mu=600.0, seed=0).tolist() == [10]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "problem"),
+    [
+        ({"num_samples": 0}, ValueError, "num_samples=0; give a whole number of at least 1"),
+        ({"num_samples": 2.0}, TypeError, "num_samples=2.0; give a whole number"),
+        ({"sigma": -1.0}, ValueError, "sigma=-1.0; give a finite number of at least 0"),
+        ({"mu": math.nan}, ValueError, "mu=nan; give a finite number"),
+        ({"mu": None}, TypeError, "mu=None; give a finite number"),
+        ({"seed": -1}, ValueError, "seed is -1"),
+    ],
+)
+def test_impossible_quantities_are_refused(arguments: dict[str, Any], kind: type[Exception], problem: str) -> None:
+    with pytest.raises(kind, match=problem):
+        lognormal_quantities(**({"num_samples": 10, "seed": 0} | arguments))
+
+
+PART = Partition(order=np.arange(4000), offsets=np.array([0, 1, 4, 4000]))
+
+
+def test_statistics_are_those_of_the_quantities() -> None:
+    statistics = partition_statistics(PART)
+    assert (statistics.clients, statistics.samples, statistics.max) == (3, 4000, 3996)
+    assert statistics.mean == pytest.approx(4000 / 3)
+    assert statistics.std == pytest.approx(np.std([1, 3, 3996], ddof=1))
+
+
+def test_a_lone_client_has_no_spread() -> None:
+    assert partition_statistics(Partition(order=np.arange(2), offsets=np.array([0, 2]))).std == 0.0
+
+
+def test_the_table_has_a_row_for_each_partition() -> None:
+    lines = statistics_table({"first": partition_statistics(PART), "second": partition_statistics(PART)}).splitlines()
+    assert len(lines) == 4
+    assert lines[2] == "| first | 4,000 | 3 | 1333.33 | 2305.94 | 3,996 |"

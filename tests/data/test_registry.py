@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from fedra.data import DATASETS, DatasetError, load_dataset
+from fedra.data import (
+    DATASETS,
+    DatasetError,
+    DatasetSpec,
+    dataset_status,
+    default_learning_rate,
+    default_model,
+    default_partition_seed,
+    load_dataset,
+)
+from fedra.data.digits import load_digits
+from fedra.simulation import SimulationConfig, simulate
 
 OWN = """
 import numpy as np
@@ -91,3 +102,31 @@ def test_the_environment_names_the_data_directory(
     assert load_dataset("mnist").name == "mnist"
     with pytest.raises(DatasetError, match="elsewhere"):
         load_dataset("mnist", tmp_path / "elsewhere")
+
+
+def test_defaults_are_the_specs_and_those_of_any_other_data_set() -> None:
+    assert (default_model("cifar10"), default_learning_rate("digits"), default_partition_seed("mnist", 3)) == (
+        "cnn32",
+        1e-2,
+        9080,
+    )
+    for name in ("my_data:load", "no such name", ""):
+        assert (default_model(name), default_learning_rate(name), default_partition_seed(name, 3)) == (None, 1e-3, 3)
+
+
+def test_one_entry_makes_a_data_set_known_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = DatasetSpec(
+        name="more-digits",
+        label="More digits",
+        summary="digits under another name",
+        load=load_digits,
+        not_downloaded="it is a test",
+        model="logistic",
+        learning_rate=0.25,
+        partition_seed=161,
+    )
+    monkeypatch.setitem(DATASETS, spec.name, spec)
+    config = SimulationConfig(dataset=spec.name, rounds=1)
+    assert config.learning_rate == 0.25
+    assert simulate(config).summary["num_clients"] == 140
+    assert [status.state for status in dataset_status() if status.name == spec.name] == ["ready"]

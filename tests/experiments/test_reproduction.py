@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedra import RULES, Family
-from fedra.data import DEFAULT_PARTITION_SEEDS, load_dataset, lognormal_quantities
+from fedra.data import DATASETS, load_dataset, lognormal_quantities
 from fedra.experiments import Grid, GridFolder, Reproduction, read_paper, read_protocols
 from fedra.experiments.reproduction import (
     DIAGRAM,
@@ -218,9 +218,9 @@ def test_another_grid_in_the_folder_may_do_as_it_likes(tmp_path: Path) -> None:
 def test_our_line_of_table_1() -> None:
     ours = dataset_statistics("digits")
     labels = load_dataset("digits").train_labels
-    quantities = lognormal_quantities(len(labels), seed=DEFAULT_PARTITION_SEEDS["digits"])
+    quantities = lognormal_quantities(len(labels), seed=DATASETS["digits"].partition_seed)
     assert (ours.num_classes, ours.num_train, ours.num_test) == (10, 1438, 359)
     assert (ours.num_clients, ours.max_quantity) == (len(quantities), max(quantities))
     assert ours.mean_quantity == pytest.approx(len(labels) / len(quantities))
     assert ours.std_quantity == pytest.approx(np.std(quantities, ddof=1))
-    assert {line.dataset for line in read_paper().statistics} <= set(DEFAULT_PARTITION_SEEDS)
+    assert {line.dataset for line in read_paper().statistics} <= set(DATASETS)

@@ -14,15 +14,15 @@ import tarfile
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.data.conftest import STEMS, idx_bytes
 from tests.security.mutations import within
 
-from fedra.data import SOURCES, DatasetError, download_dataset, files
-from fedra.data.files import read_bytes
-from fedra.data.sources import RemoteFile, Source
+from fedra.data import DATASETS, DatasetError, RemoteFile, Source, download_dataset, raw_files
+from fedra.data.raw_files import read_bytes
 
 CONTENT = bytes(range(256)) * 40
 FAST = {"retry_wait": 0.0, "timeout": 0.5, "attempts": 2}
@@ -70,7 +70,8 @@ def source(monkeypatch, content=CONTENT, *, size=True, **options):
     file = RemoteFile(
         name="file.gz", md5=hashlib.md5(content).hexdigest(), size=len(content) if size else None, **options
     )
-    monkeypatch.setitem(SOURCES, "mnist", Source(folder="raw", mirrors=(), files=(file,)))
+    source = Source(folder="raw", mirrors=(), files=(file,))
+    monkeypatch.setitem(DATASETS, "mnist", replace(DATASETS["mnist"], source=source))
 
 
 def get(url, data_dir, **options):
@@ -225,7 +226,7 @@ def test_an_archive_that_unpacks_to_too_much_leaves_nothing(tmp_path, monkeypatc
 
 
 def test_a_packed_file_of_too_much_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MOST_BYTES", 1_000_000, raising=False)
+    monkeypatch.setattr(raw_files, "MOST_BYTES", 1_000_000, raising=False)
     (tmp_path / "x.gz").write_bytes(gzip.compress(bytes(2_000_000)))
     with pytest.raises(DatasetError, match=r"x\.gz: holds more than 1,000,000 bytes; get it again"):
         read_bytes(tmp_path / "x.gz", "get it again")
@@ -238,8 +239,8 @@ def test_a_pipe_for_a_data_file_is_told(tmp_path):
 
 
 def test_sizes_are_known_for_all_that_is_downloaded():
-    known = [file for each in SOURCES.values() for file in each.files]
+    known = [file for spec in DATASETS.values() if spec.source for file in spec.source.files]
     assert all(file.size and file.size < 2**28 for file in known)
     values = np.zeros((60_000, 28, 28), np.uint8)
-    assert len(idx_bytes(values)) < files.MOST_BYTES
-    assert {file.name for file in SOURCES["mnist"].files} == {f"{stem}.gz" for stem in STEMS}
+    assert len(idx_bytes(values)) < raw_files.MOST_BYTES
+    assert {file.name for file in DATASETS["mnist"].source.files} == {f"{stem}.gz" for stem in STEMS}

@@ -7,6 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from fedra import checks
+
 
 def claimed_by_malicious(
     true_quantities: npt.NDArray[np.int64], *, alpha_q: float | None = None, claimed_quantity: float | None = None
@@ -16,16 +18,14 @@ def claimed_by_malicious(
     With `alpha_q` that is :math:`q_{mal} = \max(1, \lfloor \mu_q + \alpha_q \sigma_q \rfloor)` over the malicious
     clients' true quantities (ddof=1; one client: :math:`\sigma_q = 0`), with `claimed_quantity` the number itself.
     """
-    if alpha_q is not None and claimed_quantity is not None:
-        raise ValueError(f"alpha_q={alpha_q} and claimed_quantity={claimed_quantity}; give one of them")
+    checks.at_most_one(alpha_q=alpha_q, claimed_quantity=claimed_quantity)
     true = true_quantities.astype(np.float64)
     if claimed_quantity is not None:
-        if not (math.isfinite(claimed_quantity) and claimed_quantity >= 1):
-            raise ValueError(f"claimed_quantity={claimed_quantity}; give a finite number of at least 1")
-        return np.full(len(true), float(claimed_quantity))
-    if alpha_q is None or not len(true):
+        return np.full(len(true), checks.number("claimed_quantity", claimed_quantity, least=1))
+    if alpha_q is None:
         return true
-    if not (math.isfinite(alpha_q) and alpha_q >= 0):
-        raise ValueError(f"alpha_q={alpha_q}; give a finite number of at least 0")
+    checks.number("alpha_q", alpha_q, least=0)
+    if not len(true):
+        return true
     deviation = true.std(ddof=1) if len(true) > 1 else 0.0
     return np.full(len(true), max(1.0, float(math.floor(true.mean() + alpha_q * deviation))))

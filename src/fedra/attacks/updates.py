@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -11,6 +9,7 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
+from fedra import checks
 from fedra.attacks.view import AttackerView, Labels, Matrix
 from fedra.kernels import column_moments
 
@@ -51,8 +50,7 @@ class LabelFlip(UpdateAttack):
     mapping: LabelMapping = "reverse"
 
     def __post_init__(self) -> None:
-        if self.mapping not in get_args(LabelMapping):
-            raise ValueError(f"mapping={self.mapping!r}; valid: {', '.join(get_args(LabelMapping))}")
+        checks.choice("mapping", self.mapping, get_args(LabelMapping))
 
     def __call__(self, view: AttackerView, rng: np.random.Generator) -> Matrix:
         """Train on wrong labels."""
@@ -81,10 +79,8 @@ class LIE(UpdateAttack):
     z: float | Literal["max"] = 1.5
 
     def __post_init__(self) -> None:
-        if self.z == "max":
-            return
-        if isinstance(self.z, bool) or not isinstance(self.z, numbers.Real) or not math.isfinite(self.z):
-            raise ValueError(f"z={self.z!r}; give a number, or 'max'")
+        if not (isinstance(self.z, str) and self.z == "max"):
+            checks.number("z", self.z, wanted="a number, or 'max'")
 
     def __call__(self, view: AttackerView, rng: np.random.Generator) -> Matrix:
         """Hide within the spread of honest updates."""
@@ -114,7 +110,7 @@ class Optimize(UpdateAttack):
     lam: float = 3.0
 
     def __post_init__(self) -> None:
-        _check_lam(self.lam)
+        checks.number("lam", self.lam)
 
     def __call__(self, view: AttackerView, rng: np.random.Generator) -> Matrix:
         """Push every coordinate back past zero."""
@@ -136,9 +132,8 @@ class Decoys(UpdateAttack):
     lam: float = 1.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.count, bool) or not isinstance(self.count, numbers.Integral) or self.count < 0:
-            raise ValueError(f"count={self.count!r}; give a whole number of at least 0")
-        _check_lam(self.lam)
+        checks.whole("count", self.count)
+        checks.number("lam", self.lam)
 
     def __call__(self, view: AttackerView, rng: np.random.Generator) -> Matrix:
         """Draw the eyes of an estimator away from the others."""
@@ -147,8 +142,3 @@ class Decoys(UpdateAttack):
         decoys = min(self.count, view.num_malicious)
         sent[:decoys] = mean - rng.uniform(50, 100, (decoys, 1)) * deviation
         return sent.astype(np.float32)
-
-
-def _check_lam(lam: float) -> None:
-    if isinstance(lam, bool) or not isinstance(lam, numbers.Real) or not math.isfinite(lam):
-        raise ValueError(f"lam={lam!r}; give a number")

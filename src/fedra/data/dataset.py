@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedra.data.errors import DatasetError
-
 _FINITE_CHECK_ROWS = 4096
+
+
+class DatasetError(ValueError):
+    """Data that are missing, corrupt or malformed; the message names the file and the remedy."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

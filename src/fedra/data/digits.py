@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fedra.data.dataset import Dataset
-from fedra.data.errors import DatasetError
+from fedra.data.dataset import Dataset, DatasetError
 from fedra.data.images import standardise
+from fedra.data.spec import DatasetSpec
 from fedra.seeding import generator
 
 # Mean and standard deviation of all pixels, which run from 0 to 16, after division by 16.
@@ -32,7 +32,7 @@ def load_digits(data_dir: Path | None) -> Dataset:
         members = rng.permutation(np.flatnonzero(labels == label))
         is_test[members[: round(_TEST_SHARE * len(members))]] = True
     return Dataset(
-        name="digits",
+        name=DIGITS.name,
         train_inputs=images[~is_test],
         train_labels=labels[~is_test],
         test_inputs=images[is_test],
@@ -40,3 +40,17 @@ def load_digits(data_dir: Path | None) -> Dataset:
         num_classes=10,
         class_names=tuple(str(digit) for digit in range(10)),
     )
+
+
+DIGITS = DatasetSpec(
+    name="digits",
+    label="Digits",
+    summary="scikit-learn's 8x8 digits, embedded, 10 classes",
+    load=load_digits,
+    note=lambda data_dir: "embedded",
+    not_downloaded="it is embedded in scikit-learn",
+    model="logistic",
+    learning_rate=1e-2,
+    # 140 clients, so that 50 can be sampled.
+    partition_seed=161,
+)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import os
 import shutil
 import tarfile
 import tempfile
@@ -13,10 +12,11 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedra.data.errors import DatasetError
-from fedra.data.sources import SOURCES, RemoteFile, Source
+from fedra.data.dataset import DatasetError
+from fedra.data.registry import DATASETS
+from fedra.data.spec import RemoteFile, Source
 from fedra.data.transfer import Progress, TransferError, transfer
-from fedra.files import folder_inside
+from fedra.files import folder_inside, move_whole
 from fedra.names import nearest
 
 # For a file whose size is not known.
@@ -82,16 +82,13 @@ def _check_member(member: tarfile.TarInfo, most: int) -> None:
 
 
 def _source(name: str) -> Source:
-    if name in SOURCES:
-        return SOURCES[name]
-    known = {
-        "digits": "it is embedded in scikit-learn",
-        "mind": "its licence must be accepted at https://msnews.github.io",
-    }
-    if name in known or name == "huffpost":
-        reason = known.get(name, "it has no public mirror in this layout")
-        raise DatasetError(f"{name} is not downloaded: {reason}; downloadable: {', '.join(sorted(SOURCES))}")
-    raise DatasetError(f"unknown data set {name!r}{nearest(name, SOURCES)}")
+    downloadable = {known: spec.source for known, spec in DATASETS.items() if spec.source is not None}
+    if name in downloadable:
+        return downloadable[name]
+    if name in DATASETS:
+        reason = DATASETS[name].not_downloaded
+        raise DatasetError(f"{name} is not downloaded: {reason}; downloadable: {', '.join(sorted(downloadable))}")
+    raise DatasetError(f"unknown data set {name!r}{nearest(name, downloadable)}")
 
 
 def _make_folder(root: Path, relative: str) -> Path:
@@ -136,11 +133,18 @@ def _download_file(
                 if not error.retry:
                     usable.remove(mirror)
                 continue
-            os.replace(part, folder / file.name)
+            _put(part, folder / file.name)
             return
     kept = f"; {part.stat().st_size} bytes are kept in {part}, call again to go on" if part.exists() else ""
     reasons = "; ".join(dict.fromkeys(failures)) or "no mirror given"
     raise DatasetError(f"{folder / file.name}: could not be downloaded ({reasons}){kept}")
+
+
+def _put(part: Path, place: Path) -> None:
+    try:
+        move_whole(part, place)
+    except OSError as error:
+        raise DatasetError(f"{part}: is complete, and cannot be put in its place ({error})") from error
 
 
 def _check(url: str, part: Path, md5: str, *, resumed: bool) -> None:
@@ -172,7 +176,7 @@ def _extract(file: RemoteFile, folder: Path) -> None:
                 raise tarfile.TarError(f"{name} in it does not have the md5 {md5}")
         for name in file.members:
             folder_inside(folder, *Path(name).parent.parts)
-            os.replace(temporary / name, folder / name)
+            move_whole(temporary / name, folder / name)
     except (tarfile.TarError, KeyError, EOFError, zlib.error, gzip.BadGzipFile, ValueError) as error:
         archive.unlink()
         raise DatasetError(

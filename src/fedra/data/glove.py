@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fedra.data.errors import DatasetError
-from fedra.data.text import PAD
+from fedra.data.dataset import DatasetError
+from fedra.data.tokens import PAD
 from fedra.seeding import generator
 
 RANDOM_DIMENSION = 100

@@ -1,18 +1,24 @@
-"""Which samples each client holds: IID, sorted by label, or with Dirichlet label skew, always in log-normal amounts."""
+"""Who holds what: how many samples each client has, the paper's long tail, and which ones, by the kind of partition."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from fedra.data.quantities import lognormal_quantities
-from fedra.names import nearest
+from fedra import checks
 from fedra.seeding import generator
 
 PARTITIONS = ("iid", "non-iid", "dirichlet")
+LOGNORMAL_SIGMA = 3.0
+LOGNORMAL_MU = math.log(20.0) - 4.5
+
+# Purposes and seeds define the partitions that results were computed with, so neither may change.
+_PURPOSE = "partition/quantities"
+_BLOCK = 4096
 
 Indices = npt.NDArray[np.int64]
 
@@ -50,12 +56,10 @@ def partition(
     one class; in ``dirichlet`` each client draws its class mix from Dirichlet(``alpha``). ``max_quantity`` caps a
     client's data and quantity together: a client above it keeps a random subset of that size.
     """
-    if kind not in PARTITIONS:
-        raise ValueError(f"unknown partition {kind!r}{nearest(kind, PARTITIONS)}")
-    if max_quantity is not None and max_quantity < 1:
-        raise ValueError(f"max_quantity is {max_quantity}; give at least 1, or None for no cap")
-    if not (math.isfinite(alpha) and alpha > 0):
-        raise ValueError(f"alpha is {alpha}; a Dirichlet concentration must be a finite number > 0")
+    checks.choice("kind", kind, PARTITIONS)
+    if max_quantity is not None:
+        checks.whole("max_quantity", max_quantity, 1)
+    checks.number("alpha", alpha, above=0)
     quantities = lognormal_quantities(len(labels), seed=seed)
     order = generator(seed, "partition/shuffle").permutation(len(labels)).astype(np.int64)
     if kind != "iid":
@@ -65,6 +69,62 @@ def partition(
     offsets = np.concatenate([[0], np.cumsum(quantities)]).astype(np.int64)
     whole = Partition(order=order, offsets=offsets)
     return whole if max_quantity is None else _capped(whole, max_quantity, seed)
+
+
+def lognormal_quantities(
+    num_samples: int, *, sigma: float = LOGNORMAL_SIGMA, mu: float = LOGNORMAL_MU, seed: int
+) -> npt.NDArray[np.int64]:
+    """q = max(1, floor(exp(mu + sigma z))) client after client until the samples are used up, the last cut to fit."""
+    checks.whole("num_samples", num_samples, 1)
+    checks.number("sigma", sigma, least=0)
+    checks.number("mu", mu)
+    rng = generator(seed, _PURPOSE)
+    blocks: list[npt.NDArray[np.int64]] = []
+    left = num_samples
+    while left > 0:
+        # Capped before the cast, because a wide log-normal exceeds int64; a client can't hold more than all.
+        drawn = np.clip(np.floor(rng.lognormal(mu, sigma, _BLOCK)), 1, num_samples).astype(np.int64)
+        totals = np.cumsum(drawn)
+        if totals[-1] >= left:
+            last = int(np.searchsorted(totals, left))
+            drawn = drawn[: last + 1]
+            drawn[last] -= totals[last] - left
+        blocks.append(drawn)
+        left -= int(drawn.sum())
+    return np.concatenate(blocks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionStatistics:
+    """Clients, samples, and mean, standard deviation (ddof=1) and maximum of the clients' quantities."""
+
+    clients: int
+    samples: int
+    mean: float
+    std: float
+    max: int
+
+
+def partition_statistics(partition: Partition) -> PartitionStatistics:
+    """The statistics of a partition's quantities."""
+    quantities = partition.quantities
+    return PartitionStatistics(
+        clients=len(quantities),
+        samples=int(quantities.sum()),
+        mean=float(quantities.mean()),
+        std=float(quantities.std(ddof=1)) if len(quantities) > 1 else 0.0,
+        max=int(quantities.max()),
+    )
+
+
+def statistics_table(rows: Mapping[str, PartitionStatistics]) -> str:
+    """A Markdown table in the layout of the paper's Table 1, one named partition a row."""
+    lines = ["| data set | train | clients | mean | std | max |", "|---|---:|---:|---:|---:|---:|"]
+    lines += (
+        f"| {name} | {row.samples:,} | {row.clients:,} | {row.mean:.2f} | {row.std:.2f} | {row.max:,} |"
+        for name, row in rows.items()
+    )
+    return "\n".join(lines)
 
 
 def _dirichlet_order(

@@ -5,37 +5,36 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedra.data.cifar import load_cifar10
-from fedra.data.dataset import Dataset
-from fedra.data.digits import load_digits
-from fedra.data.errors import DatasetError
-from fedra.data.idx import load_fashion_mnist, load_mnist
-from fedra.data.news import load_huffpost, load_mind
+from fedra.data.cifar import CIFAR10
+from fedra.data.dataset import Dataset, DatasetError
+from fedra.data.digits import DIGITS
+from fedra.data.idx import FASHION_MNIST, MNIST
+from fedra.data.news import HUFFPOST, MIND
+from fedra.data.spec import DatasetSpec
 from fedra.names import import_own, nearest, parameters_of
 
 DATA_DIR_VARIABLE = "FEDRA_DATA"
 
-
-@dataclass(frozen=True, kw_only=True)
-class DatasetSpec:
-    """A loader and what a list of data sets says about it; the loader's keyword arguments are its options."""
-
-    load: Callable[..., Dataset]
-    summary: str
+DATASETS: dict[str, DatasetSpec] = {spec.name: spec for spec in (DIGITS, MNIST, FASHION_MNIST, CIFAR10, MIND, HUFFPOST)}
 
 
-DATASETS: dict[str, DatasetSpec] = {
-    "digits": DatasetSpec(load=load_digits, summary="scikit-learn's 8x8 digits, embedded, 10 classes"),
-    "mnist": DatasetSpec(load=load_mnist, summary="handwritten digits, 28x28, 10 classes"),
-    "fashion-mnist": DatasetSpec(load=load_fashion_mnist, summary="articles of clothing, 28x28, 10 classes"),
-    "cifar10": DatasetSpec(load=load_cifar10, summary="colour photographs, 32x32x3, 10 classes"),
-    "mind": DatasetSpec(load=load_mind, summary="MIND news titles, 18 categories"),
-    "huffpost": DatasetSpec(load=load_huffpost, summary="HuffPost headlines, 41 categories"),
-}
+def default_model(name: str) -> str | None:
+    """Return the model that is made for a data set; None: the one for its kind of inputs."""
+    return DATASETS[name].model if name in DATASETS else DatasetSpec.model
+
+
+def default_learning_rate(name: str) -> float:
+    """Return the server's learning rate for a data set where none is given; one's own has that of any other."""
+    return DATASETS[name].learning_rate if name in DATASETS else DatasetSpec.learning_rate
+
+
+def default_partition_seed(name: str, seed: int) -> int:
+    """Return the seed of a data set's partition where none is given: the stated one, or else that of the run."""
+    stated = DATASETS[name].partition_seed if name in DATASETS else DatasetSpec.partition_seed
+    return seed if stated is None else stated
 
 
 def resolve_data_dir(data_dir: str | Path | None) -> Path | None:

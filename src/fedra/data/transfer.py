@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from fedra.data.errors import DatasetError
+from fedra.data.dataset import DatasetError
 from fedra.data.pace import Pace
 from fedra.files import open_plain
 from fedra.untrusted import clipped

@@ -9,7 +9,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from fedra.attacks import ATTACKS, attack_parameters
-from fedra.data import DEFAULT_PARTITION_SEEDS
+from fedra.data import default_partition_seed
 from fedra.simulation import SimulationConfig
 from fedra.simulation.config import WITHOUT_EFFECT
 
@@ -30,7 +30,7 @@ def resolved(config: SimulationConfig) -> dict[str, Any]:
     return {
         **values,
         "lr": config.learning_rate,
-        "partition_seed": DEFAULT_PARTITION_SEEDS.get(config.dataset, config.seed) if seed is None else seed,
+        "partition_seed": default_partition_seed(config.dataset, config.seed) if seed is None else seed,
         "rule_params": _rule_parameters(config.make_rule(num_clients=None)),
         "attack_params": {**defaults, **config.attack_params},
     }

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fedra.checks import whole as checked_count
-from fedra.data import DEFAULT_PARTITION_SEEDS, load_dataset, partition, partition_statistics
+from fedra.data import default_partition_seed, load_dataset, partition, partition_statistics
 from fedra.experiments.folder import read_results
 from fedra.experiments.grid import AXES, Grid
 from fedra.experiments.paper import BEST_IGNORANT, DatasetStatistics, Figure, read_paper
@@ -193,7 +193,7 @@ def table_rules(number: int) -> list[str]:
 def dataset_statistics(dataset: str, data_dir: str | None = None) -> DatasetStatistics:
     """Return our line of Table 1: the data set as it is cut into clients, before any cap on quantities."""
     data = load_dataset(dataset, data_dir)
-    clients = partition_statistics(partition(data.train_labels, kind="iid", seed=DEFAULT_PARTITION_SEEDS[dataset]))
+    clients = partition_statistics(partition(data.train_labels, kind="iid", seed=default_partition_seed(dataset, 0)))
     return DatasetStatistics(
         dataset=dataset,
         num_classes=data.num_classes,

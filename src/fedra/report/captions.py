@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from fedra.data import default_learning_rate
 from fedra.experiments import read_paper
 from fedra.experiments.protocols import read_protocols
 from fedra.report.cells import ReportCell, unique
 from fedra.report.names import printed
 from fedra.simulation import SimulationConfig
-from fedra.simulation.config import default_learning_rate
 
 
 def caption(cells: Sequence[ReportCell]) -> str:

@@ -11,20 +11,19 @@ import torch
 from torch import Tensor, nn
 
 from fedra.attacks.view import Matrix, Relabel
-from fedra.data import Dataset, Partition
+from fedra.data import Dataset, Partition, default_model
 from fedra.models import build_model, load_parameter_vector, parameter_vector
 from fedra.seeding import generator
 from fedra.simulation.config import SimulationConfig
 from fedra.simulation.gradients import CohortGradients
 from fedra.simulation.local_training import LocalTraining, LocalUpdates
 
-_MODELS = {"mnist": "cnn28", "fashion-mnist": "cnn28", "cifar10": "cnn32", "digits": "logistic"}
 _TEST_BATCH = 512
 
 
 def make_model(config: SimulationConfig, dataset: Dataset) -> nn.Module:
     """Return the initial model, from the seed."""
-    name = config.model or ("text-cnn" if dataset.is_text else _MODELS.get(config.dataset, "logistic"))
+    name = config.model or ("text-cnn" if dataset.is_text else default_model(config.dataset) or "logistic")
     return build_model(
         name,
         input_shape=dataset.input_shape,

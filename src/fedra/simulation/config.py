@@ -12,7 +12,7 @@ import numpy as np
 from fedra import checks
 from fedra.attacks import make_attack
 from fedra.checks import MOST_WHOLE
-from fedra.data import DATASETS, PARTITIONS
+from fedra.data import DATASETS, PARTITIONS, default_learning_rate
 from fedra.models import MODELS
 from fedra.names import nearest
 from fedra.optimizers import ServerOptimizer, make_optimizer
@@ -22,10 +22,6 @@ from fedra.untrusted import MEBIBYTE, parsed_toml, read_bounded
 
 Setting = Literal["fixed", "dynamic"]
 QuantityStatistics = Literal["run", "round"]
-
-# The learning rates of the paper, and ours for the embedded digits and for data sets that the paper does not have.
-LEARNING_RATES = {"mnist": 1e-4, "fashion-mnist": 1e-4, "cifar10": 1e-3, "mind": 1e-4, "huffpost": 1e-4, "digits": 1e-2}
-_OTHER_LEARNING_RATE = 1e-3
 
 # What records, tables and torch can hold; and more threads than any machine has end a process at the system's limit.
 _MOST_COUNTED = 2**31 - 1
@@ -224,11 +220,6 @@ class SimulationConfig:
             if key not in valid:
                 raise ValueError(f"unknown setting {key!r}{nearest(key, valid)}")
         return cls(**values)
-
-
-def default_learning_rate(dataset: str) -> float:
-    """Return the server's learning rate for a data set where none is given."""
-    return LEARNING_RATES.get(dataset, _OTHER_LEARNING_RATE)
 
 
 def _plain(value: Any) -> Any:

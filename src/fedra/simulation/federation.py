@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedra.attacks import claimed_by_malicious
-from fedra.data import DEFAULT_PARTITION_SEEDS, Dataset, Partition, partition
+from fedra.data import Dataset, Partition, default_partition_seed, partition
 from fedra.rules.mcne import malicious_total
 from fedra.seeding import generator
 from fedra.simulation.config import SimulationConfig
@@ -74,7 +74,7 @@ def make_federation(config: SimulationConfig, dataset: Dataset) -> Federation:
     """Cut the training data into clients and draw the malicious ones."""
     seed = config.partition_seed
     if seed is None:
-        seed = DEFAULT_PARTITION_SEEDS.get(config.dataset, config.seed)
+        seed = default_partition_seed(config.dataset, config.seed)
     clients = partition(
         dataset.train_labels,
         kind=config.partition,

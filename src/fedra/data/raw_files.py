@@ -1,4 +1,4 @@
-"""Reading files with errors that name the file and the remedy."""
+"""Reading the files of data sets, with errors that name the file and the remedy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gzip
 import zlib
 from pathlib import Path
 
-from fedra.data.errors import DatasetError
+from fedra.data.dataset import DatasetError
 from fedra.untrusted import opened
 
 # Ten times what the largest of the data sets has.
@@ -29,8 +29,3 @@ def read_bytes(path: Path, remedy: str) -> bytes:
     if len(content) > MOST_BYTES:
         raise DatasetError(f"{path}: holds more than {MOST_BYTES:,} bytes; {remedy}")
     return content
-
-
-def get_command(name: str, data_dir: Path | None) -> str:
-    """The remedy for a data set that can be downloaded."""
-    return f"get it with: fedra data get {name} --data-dir {data_dir or 'DIR'}"

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedra.attacks import AttackerView
+
+OWN, POOL = np.ones((2, 3), dtype=np.float32), np.full((5, 3), 2.0, dtype=np.float32)
+
+
+class Clients:
+    """Computes gradients, and counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def own(self) -> np.ndarray:
+        self.asked.append("own")
+        return OWN
+
+    def pool(self) -> np.ndarray:
+        self.asked.append("pool")
+        return POOL
+
+    def relabelled(self, relabel: Any) -> np.ndarray:
+        self.asked.append("relabelled")
+        return OWN * relabel(np.array([4]))[0]
+
+
+def seen_by_attacker(clients: Clients) -> AttackerView:
+    return AttackerView(
+        round=3,
+        weights=np.zeros(3, dtype=np.float32),
+        num_sampled=50,
+        num_malicious=2,
+        num_classes=10,
+        own=clients.own,
+        pool=clients.pool,
+        relabelled=clients.relabelled,
+    )
+
+
+def test_nothing_is_computed_before_it_is_looked_at_and_then_once() -> None:
+    clients = Clients()
+    view = seen_by_attacker(clients)
+    assert clients.asked == []
+    assert view.pool_gradients is view.pool_gradients is POOL
+    assert view.own_gradients is view.own_gradients is OWN
+    assert clients.asked == ["pool", "own"]
+
+
+def test_other_labels_are_computed_each_time() -> None:
+    clients = Clients()
+    view = seen_by_attacker(clients)
+    for factor in (2, 3):
+        np.testing.assert_array_equal(
+            view.relabelled_gradients(lambda labels, factor=factor: factor * labels), 4 * factor * OWN
+        )
+    assert clients.asked == ["relabelled"] * 2
+
+
+def test_an_attacker_sees_no_rule_and_no_benign_client() -> None:
+    known = {field.name for field in dataclasses.fields(AttackerView)}
+    assert known == {"round", "weights", "num_sampled", "num_malicious", "num_classes", "own", "pool", "relabelled"}
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        seen_by_attacker(Clients()).round = 4  # type: ignore[misc]
