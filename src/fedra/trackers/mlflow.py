@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from fedra.checks import wrong
-from fedra.files import inside
+from fedra.files import inside, write_new
 from fedra.server.observers import RunInfo
 from fedra.trackers.base import Session, Tracker, run_name, settings_of
 
@@ -72,8 +72,11 @@ class _StoredRun(Session):
         self._waiting: list[Any] = []
         self._tags: dict[str, str] = {}
         self._last_call = clock.monotonic()
-        with _quiet("mlflow.store.db.utils"), _quiet("alembic.runtime.migration"):
-            self._client = MlflowClient(f"sqlite:///{store}")
+        if not store.exists():
+            # Two processes that make its tables at the same time would leave a store that nobody can open.
+            with _quiet("mlflow.store.db.utils"), _quiet("alembic.runtime.migration"):
+                write_new(store, lambda fresh: MlflowClient(f"sqlite:///{fresh}"))
+        self._client = MlflowClient(f"sqlite:///{store}")
         self._last = run.rounds_done
         number = self._experiment(experiment, store)
         name = run_name(run)
