@@ -60,17 +60,28 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         write: called with an empty file of a name that nobody knew before.
     """
     _check_kind(path, stat.S_IFREG, stat.S_IFLNK)
-    with _written_beside(path, write) as fresh:
+    fresh = path.with_name(_FRESH.format(secrets.token_hex(4)))
+    os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, 0o666))
+    try:
+        write(fresh)
+        with open_plain(fresh, "rb") as written:
+            os.fsync(written.fileno())
         fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
 
 
 def write_new(path: Path, write: Callable[[Path], object]) -> None:
     """Write a file as `write_whole` does where there is none; one that somebody else was faster to write stays."""
-    with _written_beside(path, write) as fresh:
+    fresh = path.with_name(_FRESH.format(secrets.token_hex(4)))
+    try:
+        write_whole(fresh, write)
         # Unlike a move, a second name cannot take the place of what is there.
         with suppress(FileExistsError):
             os.link(fresh, path)
-        fresh.unlink()
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -112,21 +123,6 @@ def locked(folder: Path, in_use: str) -> Iterator[None]:
             if leftover.is_symlink() or not leftover.is_dir():
                 leftover.unlink()
         yield
-
-
-@contextmanager
-def _written_beside(path: Path, write: Callable[[Path], object]) -> Iterator[Path]:
-    """Give a written file beside its place, to be moved there; it is removed where anything fails."""
-    fresh = path.with_name(_FRESH.format(secrets.token_hex(4)))
-    os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, 0o666))
-    try:
-        write(fresh)
-        with open_plain(fresh, "rb") as written:
-            os.fsync(written.fileno())
-        yield fresh
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
 
 
 def _check_kind(path: Path, *kinds: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -90,11 +91,20 @@ def mlflow_history(folder: Path, run: Any, key: str) -> list[tuple[int, float]]:
 
 
 def wandb_records(folder: Path) -> list[list[Any]]:
-    """What each offline run in a folder holds, in the order of their starts."""
+    """What each ended offline run in a folder holds, in the order of their starts.
+
+    W&B's own process closes a file a moment after the run has ended, so the end is waited for.
+    """
     from wandb.proto.wandb_internal_pb2 import Record
 
-    paths = sorted((folder / "wandb").glob("offline-run-*/*.wandb"), key=lambda path: path.stat().st_mtime_ns)
-    return [[Record.FromString(entry) for entry in log_entries(path.read_bytes())] for path in paths]
+    deadline = time.monotonic() + 20
+    while True:
+        paths = sorted((folder / "wandb").glob("offline-run-*/*.wandb"))
+        found = [[Record.FromString(entry) for entry in log_entries(path.read_bytes())] for path in paths]
+        if all(any(entry.HasField("exit") for entry in records) for records in found):
+            return found
+        assert time.monotonic() < deadline, f"{folder}: W&B did not end its files"
+        time.sleep(0.02)
 
 
 def wandb_rows(records: list[Any]) -> list[dict[str, Any]]:
@@ -115,12 +125,13 @@ def wandb_summary(records: list[Any]) -> dict[str, Any]:
 def log_entries(content: bytes) -> Iterator[bytes]:
     """The entries of a file in LevelDB's log format, which W&B's is but for its seven bytes in front."""
     place, entry = 7, b""
-    assert content[:4] == b":W&B"
-    while place < len(content):
+    while place + 7 <= len(content):
         if (left := 32768 - place % 32768) < 7:
             place += left
             continue
         size, kind = struct.unpack_from("<HB", content, place + 4)
+        if place + 7 + size > len(content):
+            return  # still being written
         entry += content[place + 7 : place + 7 + size]
         place += 7 + size
         if kind in (1, 4):  # whole, or the last part

@@ -8,10 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from fedra.server import RoundRecord
-from fedra.trackers import TRACKERS, TensorBoard, make_tracker
-from fedra.trackers.base import MOST_METRICS, run_name, settings_of, tag_of, text_lines
 from tests.trackers.samples import (
     HOSTILE,
     event_numbers,
@@ -24,6 +20,10 @@ from tests.trackers.samples import (
     wandb_records,
     wandb_rows,
 )
+
+from fedra.server import RoundRecord
+from fedra.trackers import TRACKERS, TensorBoard, make_tracker
+from fedra.trackers.base import MOST_METRICS, run_name, settings_of, tag_of, text_lines
 
 TRACK = """
 import logging, sys

@@ -3,10 +3,11 @@
 import os
 
 import pytest
+from tests.trackers.samples import HOSTILE, info, measured, mlflow_history, mlflow_runs, record, tracked
 
+from fedra.files import write_new
 from fedra.trackers import MLflow
 from fedra.trackers import mlflow as module
-from tests.trackers.samples import HOSTILE, info, measured, mlflow_history, mlflow_runs, record, tracked
 
 
 def test_a_run_is_read_back(tmp_path):
@@ -139,6 +140,28 @@ def test_what_waits_is_bounded(tmp_path, monkeypatch):
     tracker.end(info(), {})
     (run,) = mlflow_runs(tmp_path)
     assert mlflow_history(tmp_path, run, "train/accuracy") == [(3, 0.3), (4, 0.4)]
+
+
+def test_a_store_that_somebody_else_made_meanwhile_stays(tmp_path):
+    store = tmp_path / "mlflow.db"
+
+    def write(fresh):
+        store.write_text("theirs")
+        fresh.write_text("ours")
+
+    write_new(store, write)
+    assert store.read_text() == "theirs"
+    assert [path.name for path in tmp_path.iterdir()] == ["mlflow.db"]
+
+
+def test_a_store_that_is_not_made_to_the_end_is_not_there(tmp_path):
+    def write(fresh):
+        fresh.write_text("half")
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        write_new(tmp_path / "mlflow.db", write)
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_store_is_no_link(tmp_path):

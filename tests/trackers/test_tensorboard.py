@@ -1,15 +1,15 @@
 """TensorBoard's event files, read back by TensorBoard."""
 
 import pytest
+from tests.trackers.samples import HOSTILE, accumulated, event_numbers, event_texts, info, measured, record, tracked
 
 from fedra.trackers import TensorBoard
-from tests.trackers.samples import HOSTILE, accumulated, event_numbers, event_texts, info, measured, record, tracked
 
 
 def test_a_run_is_read_back(tmp_path):
     rounds = [*measured(1, 2), record(2, phase="evaluate", clients=[], num_malicious=None, metrics={"loss": 0.25})]
     tracked(TensorBoard(), info(folder=str(tmp_path)), rounds, {"final_accuracy": 0.2, "status": "done", "none": None})
-    assert event_numbers(tmp_path / "tensorboard") == {
+    assert event_numbers(tmp_path / "tensorboard" / "digits-fedra") == {
         "train/kept": [(1, 2.0), (2, 2.0)],
         "train/rejected": [(1, 1.0), (2, 1.0)],
         "train/skipped": [(1, 0.0), (2, 0.0)],
@@ -23,7 +23,7 @@ def test_a_run_is_read_back(tmp_path):
         "evaluate/loss": [(2, 0.25)],
         "final/final_accuracy": [(2, 0.2)],
     }
-    texts = event_texts(tmp_path / "tensorboard")
+    texts = event_texts(tmp_path / "tensorboard" / "digits-fedra")
     ((step, settings),) = texts["settings"]
     assert step == 0
     assert "    rule = fedra\n" in settings
@@ -60,11 +60,11 @@ def test_a_resumed_run_goes_on_in_its_folder_and_drops_what_is_done_again(tmp_pa
     resumed = TensorBoard()
     again = measured(*range(first + 2, first + 5), offset=0.5)
     tracked(resumed, info(folder=str(tmp_path), rounds_done=2), again, {"final_accuracy": 1.0})
-    numbers = event_numbers(tmp_path / "tensorboard")
+    numbers = event_numbers(tmp_path / "tensorboard" / "digits-fedra")
     expected = [(n, n / 10) for n in range(first, first + 2)] + [(n, n / 10 + 0.5) for n in range(first + 2, first + 5)]
     assert numbers["train/accuracy"] == [(step, round(value, 6)) for step, value in expected]
     assert numbers["final/final_accuracy"] == [(first + 4, 1.0)]
-    assert len(event_texts(tmp_path / "tensorboard")["settings"]) == 1
+    assert len(event_texts(tmp_path / "tensorboard" / "digits-fedra")["settings"]) == 1
 
 
 def test_a_run_begun_again_takes_the_place_of_the_earlier_one(tmp_path):

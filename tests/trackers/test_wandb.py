@@ -3,8 +3,6 @@
 import json
 
 import pytest
-
-from fedra.trackers import WandB
 from tests.trackers.samples import (
     HOSTILE,
     info,
@@ -15,6 +13,8 @@ from tests.trackers.samples import (
     wandb_rows,
     wandb_summary,
 )
+
+from fedra.trackers import WandB
 
 
 def started(records):

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from fedra.checks import shown_value, wrong
 from fedra.server.records import RoundRecord
@@ -40,9 +40,11 @@ class Observer:
     """Watches a run; each method may be left as it is.
 
     An observer holds nothing but settings until `start`, so that it can be sent to another process, and may be started
-    again after `end`. What it raises is logged, once in a run, and does not stop the run, but for KeyboardInterrupt and
-    its like. Records are shared with other observers: read them, do not change them.
+    again after `end`. `label` is what messages call it. What it raises is logged, once in a run, and does not stop the
+    run, but for KeyboardInterrupt and its like. Records are shared with other observers: read them, do not change them.
     """
+
+    label: ClassVar[str] = ""
 
     def start(self, run: RunInfo) -> None:
         """Get ready: a run begins, or goes on where it was stopped."""
@@ -108,7 +110,9 @@ class Observers:
                 stack.callback(self._attempt, observer, lambda o: o.end(run, dict(summary)))
         for observer in watching:
             if (count := self._failures.get(id(observer), 0)) > 1:
-                self._logger.warning("fedra: %s failed %d times in this run", type(observer).__name__, count)
+                self._logger.warning(
+                    "fedra: %s failed %d times in this run", observer.label or type(observer).__name__, count
+                )
 
     def _attempt(self, observer: Observer, call: Callable[[Observer], None]) -> bool:
         try:
@@ -120,11 +124,12 @@ class Observers:
 
     def _report(self, observer: Observer, error: Exception) -> None:
         """Say that an observer failed, once in a run: a full disk fails in every round."""
-        name = type(observer).__name__
-        self._failures[id(observer)] = self._failures.get(id(observer), 0) + 1
+        name = observer.label or type(observer).__name__
         if isinstance(error, OSError) and self._on_disk_error is not None:
             self._on_disk_error(name, error)
-        elif self._failures[id(observer)] == 1:
+            return
+        self._failures[id(observer)] = self._failures.get(id(observer), 0) + 1
+        if self._failures[id(observer)] == 1:
             try:
                 reason = clipped(error)
             except Exception:  # its text is somebody's code too

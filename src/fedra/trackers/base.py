@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -113,7 +114,7 @@ class Tracker(Observer):
         if self._session is None:
             return
         try:
-            values = dict(flat(summary))
+            values = dict(islice(flat(summary), MOST_SETTINGS))
             numbers = {tag_of(name): float(value) for name, value in values.items() if is_number(value)}
             texts = {
                 tag_of(name): clipped(encodable(str(value)))
@@ -155,10 +156,6 @@ class Tracker(Observer):
         root.mkdir(parents=True, exist_ok=True)
         # The run's folder may be somebody else's, with a link where the tracker would write.
         return folder_inside(root, self.name)
-
-    def own_place(self, run: RunInfo) -> bool:
-        """Whether the tracker's folder belongs to this one run."""
-        return self.folder is None and run.folder is not None
 
 
 def tag_of(name: str) -> str:

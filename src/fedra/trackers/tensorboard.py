@@ -20,9 +20,10 @@ _LARGEST = 3.4e38
 
 @dataclass(kw_only=True, eq=False)
 class TensorBoard(Tracker):
-    """Writes TensorBoard's event files: <run's folder>/tensorboard, or <folder>/<run> where a folder is given.
+    """Writes TensorBoard's event files into <folder>/<run>.
 
-    A run that goes on writes one more file; TensorBoard then drops what an earlier one had of the rounds done again.
+    A run that goes on writes one more file; TensorBoard then drops what an earlier one had of the rounds done again. A
+    run that begins again under the same name takes the place of the earlier one.
     """
 
     name: ClassVar[str] = "tensorboard"
@@ -30,8 +31,7 @@ class TensorBoard(Tracker):
 
     def open(self, run: RunInfo, folder: Path) -> Session:
         """Open a new event file."""
-        place = folder if self.own_place(run) else folder_inside(folder, run_name(run))
-        return _EventFile(place, run)
+        return _EventFile(folder_inside(folder, run_name(run)), run)
 
     def round(self, record: RoundRecord) -> None:
         """Add a round, having dropped what was there of it and of later ones if it is the first since a resume."""
