@@ -36,6 +36,13 @@ def test_the_trackers_of_a_command_line():
         make_trackers(["wandb", "tensorboard", "wandb"])
 
 
+def test_the_trackers_of_a_grid_share_a_folder_that_is_not_stated_otherwise():
+    found = make_trackers(["tensorboard", "mlflow folder=x", "wandb project=mine"], root="runs/grid/tracking")
+    assert [tracker.folder for tracker in found] == ["runs/grid/tracking/tensorboard", "x", "runs/grid/tracking/wandb"]
+    (own,) = make_trackers(["fedra.server:Observer"], root="runs/grid/tracking")
+    assert type(own) is Observer
+
+
 def test_an_unknown_name_lists_the_valid_ones():
     with pytest.raises(ValueError, match="unknown tracker 'tensorbord'; did you mean 'tensorboard'") as caught:
         make_tracker("tensorbord")

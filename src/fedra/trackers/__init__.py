@@ -5,6 +5,7 @@ A tracker is an observer (`fedra.server.Observer`): give it to whatever runs rou
 
 from __future__ import annotations
 
+import os
 import shlex
 import tomllib
 from collections.abc import Iterable
@@ -84,13 +85,24 @@ def make_tracker(spec: str, **parameters: Any) -> Observer:
     return tracker_class(name)(**stated)
 
 
-def make_trackers(specs: Iterable[str]) -> list[Observer]:
-    """Make the trackers of a command line, one for each ``--track``; the same text twice is an error."""
+def make_trackers(specs: Iterable[str], *, root: str | os.PathLike[str] | None = None) -> list[Observer]:
+    """Make the trackers of a command line, one for each ``--track``; the same text twice is an error.
+
+    Args:
+        specs: what `make_tracker` takes.
+        root: where trackers that no folder is stated for have theirs, each by its name, so that the runs of a grid are
+            in one place; None: in each run's own folder.
+    """
     given = list(specs)
     for spec in given:
         if given.count(spec) > 1:
             raise ValueError(f"tracker {spec!r} is given {given.count(spec)} times; give it once")
-    return [make_tracker(spec) for spec in given]
+    made = []
+    for spec in given:
+        name, stated = _parsed(spec)
+        shared = root is not None and name in TRACKERS and "folder" not in stated
+        made.append(make_tracker(spec, **({"folder": os.path.join(root, name)} if shared else {})))
+    return made
 
 
 def _parsed(spec: str) -> tuple[str, dict[str, Any]]:
