@@ -12,7 +12,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -81,6 +81,18 @@ def move_whole(finished: Path, path: Path) -> None:
     with open_plain(finished, "rb") as written:
         os.fsync(written.fileno())
     finished.replace(path)
+
+
+def write_new(path: Path, write: Callable[[Path], object]) -> None:
+    """Write a file as `write_whole` does where there is none; one that somebody else was faster to write stays."""
+    fresh = path.with_name(_FRESH.format(secrets.token_hex(4)))
+    try:
+        write_whole(fresh, write)
+        # Unlike a move, a second name cannot take the place of what is there.
+        with suppress(FileExistsError):
+            os.link(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def write_bytes(path: Path, content: bytes) -> None:

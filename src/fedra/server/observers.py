@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from fedra.checks import shown_value, wrong
 from fedra.server.records import RoundRecord
+from fedra.untrusted import clipped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +40,8 @@ class Observer:
     """Watches a run; each method may be left as it is.
 
     An observer holds nothing but settings until `start`, so that it can be sent to another process, and may be started
-    again after `end`. `label` is what messages call it. What it raises is logged and does not stop the run, but for
-    KeyboardInterrupt and its like.
+    again after `end`. `label` is what messages call it. What it raises is logged, once in a run, and does not stop the
+    run, but for KeyboardInterrupt and its like. Records are shared with other observers: read them, do not change them.
     """
 
     label: ClassVar[str] = ""
@@ -69,11 +72,16 @@ class Observers:
         logger: logging.Logger | None = None,
         on_disk_error: Callable[[str, OSError], None] | None = None,
     ) -> None:
+        if isinstance(observers, str | Observer) or not isinstance(observers, Iterable):
+            raise TypeError(wrong("observers", observers, "a list of instances of fedra.server.Observer"))
         self._all = tuple(observers)
         for observer in self._all:
             if not isinstance(observer, Observer):
-                raise TypeError(f"observer {observer!r}; give instances of fedra.server.Observer")
+                raise TypeError(f"observer {shown_value(observer)}; give instances of fedra.server.Observer")
+        if len({id(observer) for observer in self._all}) < len(self._all):
+            raise ValueError(f"observers={shown_value(self._all)} has one of them twice; give each once")
         self._watching: list[Observer] = []
+        self._failures: dict[int, int] = {}
         self._logger = logger or logging.getLogger("fedra")
         self._on_disk_error = on_disk_error
 
@@ -82,7 +90,11 @@ class Observers:
 
     def start(self, run: RunInfo) -> None:
         """Start them all; one that cannot start does not watch this run."""
-        self._watching = [observer for observer in self._all if self._attempt(observer, lambda o: o.start(run))]
+        self._watching, self._failures = [], {}
+        for observer in self._all:
+            if self._attempt(observer, lambda o: o.start(run)):
+                # One by one: should the next be interrupted, `end` still reaches those that have started.
+                self._watching.append(observer)
 
     def round(self, record: RoundRecord) -> None:
         """Hand on a round."""
@@ -90,22 +102,36 @@ class Observers:
             self._attempt(observer, lambda o: o.round(record))
 
     def end(self, run: RunInfo, summary: Mapping[str, Any]) -> None:
-        """Let them all finish."""
+        """Let them all finish, even where one of them is interrupted."""
         watching, self._watching = self._watching, []
+        with ExitStack() as stack:
+            for observer in reversed(watching):
+                # Each has a summary of its own to change.
+                stack.callback(self._attempt, observer, lambda o: o.end(run, dict(summary)))
         for observer in watching:
-            self._attempt(observer, lambda o: o.end(run, summary))
+            if (count := self._failures.get(id(observer), 0)) > 1:
+                self._logger.warning(
+                    "fedra: %s failed %d times in this run", observer.label or type(observer).__name__, count
+                )
 
     def _attempt(self, observer: Observer, call: Callable[[Observer], None]) -> bool:
-        name = observer.label or type(observer).__name__
         try:
             call(observer)
-        except OSError as error:
-            if self._on_disk_error is None:
-                self._logger.warning("fedra: %s failed, the run goes on: %s", name, error)
-            else:
-                self._on_disk_error(name, error)
-            return False
         except Exception as error:  # somebody's code, which must not cost the run
-            self._logger.warning("fedra: %s failed, the run goes on: %s: %s", name, type(error).__name__, error)
+            self._report(observer, error)
             return False
         return True
+
+    def _report(self, observer: Observer, error: Exception) -> None:
+        """Say that an observer failed, once in a run: a full disk fails in every round."""
+        name = observer.label or type(observer).__name__
+        if isinstance(error, OSError) and self._on_disk_error is not None:
+            self._on_disk_error(name, error)
+            return
+        self._failures[id(observer)] = self._failures.get(id(observer), 0) + 1
+        if self._failures[id(observer)] == 1:
+            try:
+                reason = clipped(error)
+            except Exception:  # its text is somebody's code too
+                reason = "no reason given"
+            self._logger.warning("fedra: %s failed, the run goes on: %s: %s", name, type(error).__name__, reason)

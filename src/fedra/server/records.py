@@ -55,12 +55,12 @@ class RoundRecord:
         return bool(self.note)
 
     def figures(self) -> dict[str, float]:
-        """Return the round's numbers by name, as a tracker plots them."""
+        """Return the round's numbers by name, as a tracker plots them; a metric of the same name does not hide one."""
         found = {"kept": float(self.kept), "rejected": float(self.rejected), "skipped": float(self.skipped)}
         if self.num_malicious is not None:
             found["estimated_malicious"] = float(self.num_malicious)
         found["warnings"] = float(len(self.warnings))
-        return {**found, **self.metrics}
+        return {**found, **{name: value for name, value in self.metrics.items() if name not in found}}
 
     def failed(self, note: str) -> RoundRecord:
         """Return the record of this round where nobody is part of it after all."""
