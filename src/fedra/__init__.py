@@ -4,6 +4,7 @@ from fedra.alarms import WarningLimits
 from fedra.cohort import Cohort, Verdict
 from fedra.kernels import pairwise_l1, pairwise_squared_l2
 from fedra.rules import (
+    PREAGGREGATORS,
     RFA,
     RULES,
     Bulyan,
@@ -16,12 +17,15 @@ from fedra.rules import (
     Median,
     MultiKrum,
     NormBound,
+    Preaggregator,
+    Preceded,
     Rule,
     StatefulRule,
     TrimmedMean,
     Truncate,
     Uniform,
     estimate_num_malicious,
+    make_preaggregator,
     make_rule,
     quantity_robust_scores,
 )
@@ -30,6 +34,7 @@ from fedra.screening import Screened, screen
 __version__ = "0.1.0"
 
 __all__ = [
+    "PREAGGREGATORS",
     "RFA",
     "RULES",
     "Bulyan",
@@ -43,6 +48,8 @@ __all__ = [
     "Median",
     "MultiKrum",
     "NormBound",
+    "Preaggregator",
+    "Preceded",
     "Rule",
     "Screened",
     "StatefulRule",
@@ -53,6 +60,7 @@ __all__ = [
     "WarningLimits",
     "__version__",
     "estimate_num_malicious",
+    "make_preaggregator",
     "make_rule",
     "pairwise_l1",
     "pairwise_squared_l2",

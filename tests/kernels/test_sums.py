@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import DTYPES, SEEDS
+from tests.strategies import DTYPES, SEEDS, rounds
 
-from fedra.kernels import column_moments, largest_magnitudes, weighted_sum
+from fedra.kernels import column_moments, largest_magnitudes, mixed_rows, weighted_sum
 
 
 @given(SEEDS, st.integers(1, 20), st.sampled_from([1, 7, 2047, 2049, 16_385]), DTYPES)
@@ -74,3 +74,20 @@ def test_no_columns_and_no_rows():
 def test_weights_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match=r"weights of shape \(2, 1\) for 3 rows"):
         weighted_sum(np.eye(3), [[1.0], [2.0]])
+
+
+@given(rounds(), st.integers(1, 12), SEEDS, st.sampled_from([1, 2, None]))
+def test_mixed_rows_is_a_product_of_matrices(made, count, seed, threads):
+    matrix = np.random.default_rng(seed).standard_normal((count, len(made)))
+    matrix[matrix < -0.5] = 0
+    expected = matrix @ made.updates.astype(np.float64)
+    found = mixed_rows(made.updates, matrix, threads)
+    assert found.dtype == made.updates.dtype
+    scale = np.abs(matrix) @ np.abs(made.updates.astype(np.float64))
+    assert (np.abs(found - expected) <= 1e-6 * scale + 1e-300).all()
+    np.testing.assert_array_equal(found, mixed_rows(list(made.updates), matrix, 1))
+
+
+def test_mixed_rows_wants_a_column_for_each_row():
+    with pytest.raises(ValueError, match=r"shape \(2, 4\) for 3 rows; give \(k, 3\)"):
+        mixed_rows(np.eye(3), np.ones((2, 4)))

@@ -13,7 +13,7 @@ from fedra.kernels.columns import (
 )
 from fedra.kernels.distances import distances_to_mean, norms, pairwise_l1, pairwise_squared_l2
 from fedra.kernels.rows import Rows, as_rows
-from fedra.kernels.sums import column_moments, largest_magnitudes, weighted_sum
+from fedra.kernels.sums import column_moments, largest_magnitudes, mixed_rows, weighted_sum
 
 __all__ = [
     "Rows",
@@ -25,6 +25,7 @@ __all__ = [
     "column_weighted_trimmed_mean",
     "distances_to_mean",
     "largest_magnitudes",
+    "mixed_rows",
     "norms",
     "pairwise_l1",
     "pairwise_squared_l2",

@@ -11,6 +11,8 @@ from fedra.kernels.rows import as_rows
 from fedra.kernels.threads import column_blocks, over_blocks
 
 _TILE = 2048
+# All rows of a tile are read again for each sum: 50 rows of float32 fill 100 KiB, which the second cache holds.
+_MIXED_TILE = 512
 
 
 def weighted_sum(updates: Any, weights: npt.ArrayLike, threads: int | None = None) -> npt.NDArray[Any]:
@@ -35,6 +37,27 @@ def weighted_sum(updates: Any, weights: npt.ArrayLike, threads: int | None = Non
         compiled.weighted_sum_block(addresses, factors, start, stop, np.empty(_TILE), out)
 
     for _ in over_blocks(work, column_blocks(rows.dimension, _TILE), threads):
+        pass
+    return out
+
+
+def mixed_rows(updates: Any, matrix: npt.ArrayLike, threads: int | None = None) -> npt.NDArray[Any]:
+    """Return ``matrix @ updates`` in the updates' type, (k, d) for a (k, n) matrix, summed in float64.
+
+    A tile of all rows stays in cache while all k sums are made of it; entries of 0 are not read.
+    """
+    from fedra.kernels import sums_compiled as compiled
+
+    rows = as_rows(updates)
+    factors = np.ascontiguousarray(matrix, dtype=np.float64)
+    if factors.ndim != 2 or factors.shape[1] != len(rows):
+        raise ValueError(f"a matrix of shape {factors.shape} for {len(rows)} rows; give (k, {len(rows)})")
+    out = np.zeros((len(factors), rows.dimension), dtype=rows.dtype)
+
+    def work(start: int, stop: int) -> None:
+        compiled.mixed_rows_block(rows.addresses, factors, start, stop, np.empty(_MIXED_TILE), out)
+
+    for _ in over_blocks(work, column_blocks(rows.dimension, _MIXED_TILE), threads):
         pass
     return out
 

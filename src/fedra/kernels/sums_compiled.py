@@ -36,6 +36,27 @@ def weighted_sum_block(addresses: Any, weights: Any, start: int, stop: int, buff
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
+def _add_one(sums: Any, row: Any, weight: float) -> None:
+    for k in range(sums.shape[0]):
+        sums[k] += weight * np.float64(row[k])
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def mixed_rows_block(addresses: Any, matrix: Any, start: int, stop: int, buffer: Any, out: Any) -> None:
+    """Write sum_j matrix[i, j] g_j over columns start..stop, for every i."""
+    for first in range(start, stop, buffer.shape[0]):
+        last = min(first + buffer.shape[0], stop)
+        sums = buffer[: last - first]
+        for i in range(matrix.shape[0]):
+            sums[:] = 0.0
+            for j in range(matrix.shape[1]):
+                if matrix[i, j] != 0.0:
+                    _add_one(sums, row_part(addresses[j], first, last, out[0]), matrix[i, j])
+            for k in range(last - first):
+                out[i, first + k] = sums[k]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
 def moments_block(addresses: Any, start: int, stop: int, tile: int, like: Any, mean: Any, deviation: Any) -> None:
     """Write each column's mean and standard deviation (ddof=1) over columns start..stop.
 

@@ -14,6 +14,7 @@ from fedra.rules.geometric import RFA
 from fedra.rules.krum import Bulyan, Krum, MultiKrum
 from fedra.rules.mcne import estimate_num_malicious
 from fedra.rules.means import FedAvg, NormBound, Uniform
+from fedra.rules.preaggregation import PREAGGREGATORS, Preaggregator, Preceded, make_preaggregator
 from fedra.rules.truncate import Truncate
 
 RULES: dict[str, type[Rule]] = {
@@ -32,6 +33,7 @@ RULES: dict[str, type[Rule]] = {
 }
 
 __all__ = [
+    "PREAGGREGATORS",
     "RFA",
     "RULES",
     "Bulyan",
@@ -44,6 +46,8 @@ __all__ = [
     "Median",
     "MultiKrum",
     "NormBound",
+    "Preaggregator",
+    "Preceded",
     "Rule",
     "StatefulRule",
     "TrimmedMean",
@@ -51,6 +55,7 @@ __all__ = [
     "Uniform",
     "estimate_num_malicious",
     "initial_state",
+    "make_preaggregator",
     "make_rule",
     "quantity_robust_scores",
     "rule_class",
