@@ -5,10 +5,12 @@ from tests.trackers.samples import HOSTILE, accumulated, event_numbers, event_te
 
 from fedra.trackers import TensorBoard
 
+SUMMARY = {"final_accuracy": 0.2, "status": "done", "none": None, "config": {"seed": 3}}
+
 
 def test_a_run_is_read_back(tmp_path):
     rounds = [*measured(1, 2), record(2, phase="evaluate", clients=[], num_malicious=None, metrics={"loss": 0.25})]
-    tracked(TensorBoard(), info(folder=str(tmp_path)), rounds, {"final_accuracy": 0.2, "status": "done", "none": None})
+    tracked(TensorBoard(), info(folder=str(tmp_path)), rounds, SUMMARY)
     assert event_numbers(tmp_path / "tensorboard" / "digits-fedra") == {
         "train/kept": [(1, 2.0), (2, 2.0)],
         "train/rejected": [(1, 1.0), (2, 1.0)],

@@ -78,7 +78,7 @@ def test_a_name_that_is_no_text_is_refused(spec):
 
 
 def test_an_own_tracker_is_found_by_its_module_and_class(tmp_path, monkeypatch):
-    (tmp_path / "my_trackers.py").write_text(
+    (tmp_path / "trackers_of_mine.py").write_text(
         "from fedra.server import Observer\n"
         "class Mine(Observer):\n"
         "    def __init__(self, *, every=10, **others):\n"
@@ -86,11 +86,11 @@ def test_an_own_tracker_is_found_by_its_module_and_class(tmp_path, monkeypatch):
         "class Other: ...\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    assert make_tracker("my_trackers:Mine every=5").every == 5
+    assert make_tracker("trackers_of_mine:Mine every=5").every == 5
     with pytest.raises(TypeError, match="has no parameter 'evry'; did you mean 'every'"):
-        make_tracker("my_trackers:Mine evry=5")
+        make_tracker("trackers_of_mine:Mine evry=5")
     with pytest.raises(ValueError, match=r"not a subclass of fedra\.server\.Observer"):
-        make_tracker("my_trackers:Other")
+        make_tracker("trackers_of_mine:Other")
 
 
 @pytest.mark.parametrize(("name", "made"), [("tensorboard", TensorBoard), ("mlflow", MLflow), ("wandb", WandB)])

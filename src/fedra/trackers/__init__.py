@@ -100,8 +100,9 @@ def make_trackers(specs: Iterable[str], *, root: str | os.PathLike[str] | None =
     made = []
     for spec in given:
         name, stated = _parsed(spec)
-        shared = name in TRACKERS and "folder" not in stated
-        made.append(make_tracker(spec, **({"folder": os.path.join(root, name)} if root is not None and shared else {})))
+        if root is not None and name in TRACKERS:
+            stated.setdefault("folder", os.path.join(root, name))
+        made.append(make_tracker(spec, **stated))
     return made
 
 

@@ -114,7 +114,8 @@ class Tracker(Observer):
         if self._session is None:
             return
         try:
-            values = dict(islice(flat(summary), MOST_SETTINGS))
+            # Not the tables in it, such as the configuration, which the tool has from the start.
+            values = dict(islice(summary.items(), MOST_SETTINGS))
             numbers = {tag_of(name): float(value) for name, value in values.items() if is_number(value)}
             texts = {
                 tag_of(name): clipped(encodable(str(value)))

@@ -22,8 +22,9 @@ TAG = "fedra.run"
 # MLflow's own limits for one call.
 _MOST_METRICS = 1000
 _MOST_PARAMETERS = 100
-# A call costs milliseconds, as much as a fast round, and locks the store for other runs.
-_SECONDS_BETWEEN_CALLS = 1.0
+# A call costs milliseconds, as much as a fast round, and locks the store for other runs: it is made again after this
+# many times what it took. What waits meanwhile is lost if the process is killed.
+_PAUSE = 10.0
 # Of numbers that wait for a store that somebody else has locked.
 _MOST_WAITING = 100_000
 
@@ -71,7 +72,7 @@ class _StoredRun(Session):
         self._metric, self._tag = Metric, RunTag
         self._waiting: list[Any] = []
         self._tags: dict[str, str] = {}
-        self._last_call = clock.monotonic()
+        self._next_call = 0.0
         if not store.exists():
             # Two processes that make its tables at the same time would leave a store that nobody can open.
             with _quiet("mlflow.store.db.utils"), _quiet("alembic.runtime.migration"):
@@ -101,7 +102,7 @@ class _StoredRun(Session):
         self._last = max(self._last, step)
         self._waiting += [self._metric(tag, value, int(time * 1000), step) for tag, value in values.items()]
         del self._waiting[:-_MOST_WAITING]
-        if clock.monotonic() - self._last_call >= _SECONDS_BETWEEN_CALLS:
+        if clock.monotonic() >= self._next_call:
             self._send()
 
     def texts(self, tag: str, lines: Sequence[str], *, step: int, time: float) -> None:
@@ -121,7 +122,14 @@ class _StoredRun(Session):
         del self._client
 
     def _send(self) -> None:
-        self._last_call = clock.monotonic()
+        started = clock.monotonic()
+        try:
+            self._send_all()
+        finally:
+            now = clock.monotonic()
+            self._next_call = now + _PAUSE * (now - started)
+
+    def _send_all(self) -> None:
         tags = [self._tag(key, value) for key, value in self._tags.items()]
         for first in range(0, len(tags), _MOST_PARAMETERS):
             self._client.log_batch(self._id, tags=tags[first : first + _MOST_PARAMETERS])
