@@ -186,8 +186,8 @@ def facts(run: OneRun) -> list[tuple[str, str]]:
     found: list[tuple[str, str | None]] = [
         ("status", run.outcome.status),
         ("rounds", f"{len(run.rounds):,} of {run.planned_rounds:,}"),
-        ("accuracy at the end, %" if run.outcome.status == DONE else "last accuracy, %", _last_accuracy(run)),
-        ("best accuracy, %", _best_accuracy(run)),
+        ("accuracy at the end" if run.outcome.status == DONE else "last accuracy", _last_accuracy(run)),
+        ("best accuracy", _best_accuracy(run)),
         ("clients", f"{result['num_clients']:,}" if result else None),
         ("of these malicious", f"{result['num_malicious_clients']:,}" if result else None),
         ("precision of rejections", _digits(figures.get("filtering_precision"), 3)),
@@ -222,7 +222,7 @@ def rejection_text(run: OneRun) -> str:
         return (
             f"The rule rejected nobody in {len(run.rounds):,} rounds, in which {totals['malicious']:,} of "
             f"{totals['malicious'] + totals['honest']:,} replies were of malicious clients. A rule that gives weights, "
-            "or combines all updates coordinate by coordinate, may hold without rejecting; accuracy says whether it did."
+            "or combines all updates coordinate by coordinate, may hold without rejecting; accuracy says whether so."
         )
     return (
         f"In {len(run.rounds):,} rounds the rule rejected {totals['caught']:,} of {totals['malicious']:,} replies of "
@@ -231,14 +231,14 @@ def rejection_text(run: OneRun) -> str:
 
 
 def _last_accuracy(run: OneRun) -> str | None:
-    return None if run.measured.empty else f"{run.measured['accuracy'].iloc[-1]:.2f}"
+    return None if run.measured.empty else f"{run.measured['accuracy'].iloc[-1]:.2f} %"
 
 
 def _best_accuracy(run: OneRun) -> str | None:
     if run.measured.empty:
         return None
     best = run.measured.iloc[int(run.measured["accuracy"].to_numpy().argmax())]
-    return f"{best['accuracy']:.2f} after round {int(best['round']):,}"
+    return f"{best['accuracy']:.2f} % after round {int(best['round']):,}"
 
 
 def _digits(value: float | None, digits: int) -> str | None:

@@ -5,21 +5,22 @@ import re
 import matplotlib
 import numpy as np
 import pytest
-from tests.report.paper_results import accuracy_of, paper_results
+from tests.paper.paper_results import accuracy_of, paper_data
 
-from fedra.report.cells import report_cells
-from fedra.report.colours import rule_colour, rule_colours
-from fedra.report.curves import curve_drawing
-from fedra.report.drawing import Drawing, label, panels, styled, with_quantity
-from fedra.report.figures import missing_figures, paper_drawings, table_drawings
-from fedra.report.figures_accuracy import against_quantity
-from fedra.report.tables import paper_tables
-from fedra.rules import RULES
+from fedra.paper import paper_tables
+from fedra.paper.figures import FIGURES
+from fedra.report.appearance import rule_style
+from fedra.report.figures import FIGURES as REPORT_FIGURES
+from fedra.report.figures.curves import curve_drawing
+
+
+def drawn(data):
+    return {drawing.key: drawing for figure in FIGURES.values() for drawing in figure(data, ())}
 
 
 @pytest.fixture(scope="module")
-def drawings(results):
-    return {drawing.key: drawing for drawing in paper_drawings(results)}
+def drawings(data):
+    return drawn(data)
 
 
 def chosen(cells, **wanted):
@@ -27,8 +28,7 @@ def chosen(cells, **wanted):
 
 
 def test_all_figures_of_the_paper(drawings):
-    assert list(drawings) == ["figure1", "figure2", "figure4", "figure5", "figure6"]
-    assert missing_figures(list(drawings.values())) == ()
+    assert list(drawings) == list(FIGURES) == ["figure1", "figure2", "figure4", "figure5", "figure6"]
 
 
 def test_panels_are_those_with_results(drawings):
@@ -44,9 +44,9 @@ def test_lines_of_figure_2_are_the_means(drawings, cells):
     axes = drawings["figure2"].figure.axes[0]
     own = chosen(cells, dataset=["mnist"], partition=["iid"], setting=["fixed"], attack=["lie"], rule=["rfa"])
     expected = [np.mean([accuracy_of(cell) for cell in own if cell.alpha_q == alpha]) for alpha in (0.0, 10.0)]
-    ours = [line for line in axes.lines if line.get_color() == rule_colour("rfa") and line.get_linestyle() == "-"]
+    ours = [line for line in axes.lines if line.get_color() == rule_style("rfa").colour and line.get_linestyle() == "-"]
     assert any(np.allclose(line.get_ydata(), expected) for line in ours if len(line.get_ydata()) == 2)
-    dashed = [line for line in axes.lines if line.get_color() == rule_colour("rfa") and line.get_linestyle() == "--"]
+    dashed = [line for line in axes.lines if line.get_color() == rule_style("rfa").colour and line.get_linestyle() == "--"]
     assert [list(line.get_ydata()) for line in dashed] == [[99.05, 19.24]]
 
 
@@ -70,22 +70,18 @@ def test_scores_are_shares(drawings):
 
 
 def test_a_figure_without_results_is_missing(cells):
-    only = paper_results(chosen(cells, setting=["fixed"], partition=["iid"]))
-    drawn = paper_drawings(only)
-    assert [drawing.key for drawing in drawn] == ["figure2"]
-    assert missing_figures(drawn) == ("figure1", "figure4", "figure5", "figure6")
+    assert list(drawn(paper_data(chosen(cells, setting=["fixed"], partition=["iid"])))) == ["figure2"]
 
 
 def test_nothing_done_draws_nothing(cells):
-    nothing = paper_results(cells[:50], statuses={cell.run: "failed" for cell in cells})
-    assert paper_drawings(nothing) == []
-    assert list(table_drawings(nothing, paper_tables(nothing))) == []
+    nothing = paper_data(cells[:50], statuses={cell.run: "failed" for cell in cells})
+    assert drawn(nothing) == {}
+    assert list(REPORT_FIGURES["curves"](nothing, paper_tables(nothing))) == []
 
 
-def test_curves_are_means_over_seeds(results, cells):
-    table = next(table for table in paper_tables(results) if table.key == "table2-mnist")
-    curves = {str(run): lines for run, lines in results.curves.groupby("run")}
-    drawing = curve_drawing(table, curves)
+def test_curves_are_means_over_seeds(data, cells):
+    table = next(table for table in paper_tables(data) if table.key == "table2-mnist")
+    drawing = curve_drawing(table, data.curves)
     assert [axes.get_title() for axes in drawing.figure.axes] == [
         rf"{attack}, $\alpha_q$ = 10" for attack in ("Label Flip", "LIE", "Optimize")
     ]
@@ -93,40 +89,17 @@ def test_curves_are_means_over_seeds(results, cells):
     assert len(lines) == 6
     own = chosen(cells, dataset=["mnist"], partition=["iid"], setting=["fixed"], attack=["lie"], rule=["fedra"])
     last = np.mean([accuracy_of(cell) for cell in own if cell.alpha_q == 10.0])
-    assert lines[rule_colour("fedra")].get_ydata()[-1] == pytest.approx(last)
-    assert lines[rule_colour("fedra")].get_linewidth() == max(line.get_linewidth() for line in lines.values())
+    assert lines[rule_style("fedra").colour].get_ydata()[-1] == pytest.approx(last)
+    assert lines[rule_style("fedra").colour].get_linewidth() == max(line.get_linewidth() for line in lines.values())
 
 
-def test_the_same_bytes_and_no_trace_in_the_callers_style(results, tmp_path):
+def test_the_same_bytes_and_no_trace_in_the_callers_style(data, tmp_path):
     before = dict(matplotlib.rcParams)
     for name in ("a", "b"):
-        against_quantity(report_cells(results)).write(tmp_path / name)
+        next(iter(FIGURES["figure2"](data, ()))).write(tmp_path / name)
     assert dict(matplotlib.rcParams) == before
     for kind in ("png", "svg"):
         first, second = ((tmp_path / name / f"figure2.{kind}").read_bytes() for name in ("a", "b"))
         assert first == second
         assert not re.search(rb"<dc:date>|Matplotlib v", first)
     assert (tmp_path / "a" / "figure2.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize("text", ["$x^{$", r"\$\frac{", "a\nb", "$" * 60, "\ud800</svg>", r"$\nonsense$"])
-def test_hostile_labels_are_drawn_as_they_are(text, tmp_path):
-    with styled():
-        figure, grid = panels(1, 1, width=3, height=2)
-        grid[0][0].set_title(label(text))
-        grid[0][0].set_xlabel(with_quantity(text, 10.0))
-    files = Drawing(key="x", caption=text, figure=figure).write(tmp_path)
-    assert all(file.stat().st_size > 1000 for file in files)
-
-
-def test_every_rule_has_its_own_colour():
-    colours = rule_colours([*RULES, "mine", "fedra, pooled", "fedra gamma 0", "fedra gamma 0.5"])
-    assert len(set(colours.values())) == len(colours)
-    assert all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in colours.values())
-    assert rule_colour("mine") == rule_colour("mine")
-    assert colours["fedra"] == rule_colour("fedra")
-
-
-def test_more_rules_than_colours_still_have_one_each():
-    rules = [f"rule {number}" for number in range(40)]
-    assert list(rule_colours(rules)) == rules

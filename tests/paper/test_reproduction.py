@@ -7,22 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedra import RULES, Family
-from fedra.data import DEFAULT_PARTITION_SEEDS, load_dataset, lognormal_quantities
-from fedra.experiments import Grid, GridFolder, Reproduction, read_paper, read_protocols
-from fedra.experiments.reproduction import (
-    DIAGRAM,
-    STATISTICS,
-    TARGETS,
-    dataset_statistics,
-    paper_rules,
-    table_rules,
-)
+from fedra.experiments import Grid, GridFolder
+from fedra.paper import Reproduction, read_protocols
+from fedra.paper.reproduction import DIAGRAM, STATISTICS, TARGETS, paper_rules, table_rules
 
 PROTOCOLS = read_protocols()
 QUICK = PROTOCOLS.named("quick")
@@ -50,12 +42,6 @@ def test_every_data_set_of_a_protocol_runs_with_its_settings(protocol: Any) -> N
             for name, value in protocol.settings(dataset, cell.partition).items():
                 assert getattr(cell.config, name) == value
             assert (cell.dataset, cell.config.dataset) == (dataset, dataset)
-
-
-def test_a_partitions_settings_win_over_the_data_sets() -> None:
-    protocol = replace(QUICK, datasets={"x": {"rounds": 1, "lr": 2.0, "non-iid": {"rounds": 3}}})
-    assert protocol.settings("x", "iid") == {"rounds": 1, "lr": 2.0}
-    assert protocol.settings("x", "non-iid") == {"rounds": 3, "lr": 2.0}
 
 
 def test_tables_hold_the_papers_rules() -> None:
@@ -208,19 +194,14 @@ def test_a_folder_takes_more_seeds_but_not_another_protocol(tmp_path: Path) -> N
 def test_another_grid_in_the_folder_may_do_as_it_likes(tmp_path: Path) -> None:
     first = Reproduction(targets=("table2",))
     other = Grid.from_dict({"datasets": ["mnist"], "settings": ["fixed"], "attacks": ["lie"], "alpha_q": [0]})
-    GridFolder(path=tmp_path).record("study", other)
-    first.check_folder(tmp_path)
-    GridFolder(path=tmp_path).record("paper-study", other)
-    with pytest.raises(ValueError, match=r"has another run for mnist, iid, fixed, 0, lie, 0\.0, fedra"):
+    for name in ("study", "paper-study"):
+        GridFolder(path=tmp_path).record(name, other)
         first.check_folder(tmp_path)
 
 
-def test_our_line_of_table_1() -> None:
-    ours = dataset_statistics("digits")
-    labels = load_dataset("digits").train_labels
-    quantities = lognormal_quantities(len(labels), seed=DEFAULT_PARTITION_SEEDS["digits"])
-    assert (ours.num_classes, ours.num_train, ours.num_test) == (10, 1438, 359)
-    assert (ours.num_clients, ours.max_quantity) == (len(quantities), max(quantities))
-    assert ours.mean_quantity == pytest.approx(len(labels) / len(quantities))
-    assert ours.std_quantity == pytest.approx(np.std(quantities, ddof=1))
-    assert {line.dataset for line in read_paper().statistics} <= set(DEFAULT_PARTITION_SEEDS)
+def test_a_grid_with_settings_of_another_protocol_counts_whatever_its_name(tmp_path: Path) -> None:
+    lists = {"datasets": ["mnist"], "settings": ["fixed"], "attacks": ["lie"], "alpha_q": [0]}
+    grid = Grid.from_dict({**lists, "fixed": {"rounds": 10_000, "lr": 1e-4, "eval_every": 100}})
+    GridFolder(path=tmp_path).record("mine", grid)
+    with pytest.raises(ValueError, match=r"has another run for mnist, iid, fixed, 0, lie, 0\.0, fedra .grid mine"):
+        Reproduction(targets=("table2",)).check_folder(tmp_path)

@@ -6,10 +6,12 @@ import statistics
 
 import pandas as pd
 import pytest
-from tests.report.paper_results import accuracy_of, grid_cells, paper_results
+from tests.paper.paper_results import accuracy_of, grid_cells, paper_data, paper_results
 
-from fedra.experiments import Grid, Results, read_paper
-from fedra.report.tables import paper_tables, study_tables
+from fedra.experiments import Results
+from fedra.paper import paper_tables, read_paper
+from fedra.paper.tables import table_values
+from fedra.report import ReportData
 
 EVEN_ROWS = ["Best QI", "FedAdam", "Norm-Bound", "RFA", "Truncate", "FedRA"]
 ODD_ROWS = ["Krum", "Median", "Trimean", "mKrum", "Bulyan"]
@@ -18,8 +20,8 @@ ATTACKS = ["label-flip", "lie", "optimize"]
 
 
 @pytest.fixture(scope="module")
-def tables(results):
-    return {table.key: table for table in paper_tables(results)}
+def tables(data):
+    return {table.key: table for table in paper_tables(data)}
 
 
 def by_hand(cells, *, rule, attack, alpha_q, dataset="mnist", partition="iid", setting="fixed"):
@@ -73,9 +75,9 @@ def test_published_figures_stand_beside_ours(tables):
     assert [entry.published for entry in fedavg] == [98.68, 90.38, 92.52, 16.09, 9.82, 8.92]
     for entry in fedavg:
         assert entry.difference == pytest.approx(entry.mean - entry.published)
-    printed = {(p.rule, p.attack): p.accuracy for p in read_paper().accuracies if (p.table, p.dataset) == (7, "mnist")}
+    published = {(p.rule, p.attack): p.accuracy for p in read_paper().accuracies if (p.table, p.dataset) == (7, "mnist")}
     for row, rule in zip(tables["table7-mnist"].rows, IGNORANT, strict=True):
-        assert [entry.published for entry in row.entries] == [printed[rule, attack] for attack in ATTACKS]
+        assert [entry.published for entry in row.entries] == [published[rule, attack] for attack in ATTACKS]
 
 
 def test_best_quantity_ignorant_is_sought_in_each_column(tables, cells):
@@ -127,13 +129,17 @@ def test_figures_have_tables_of_their_own(tables):
     assert tables["figure5-mnist"].number is None
 
 
+def joined(frame, results):
+    return ReportData.of(Results(cells=frame, curves=results.curves, scores=results.scores))
+
+
 def only(cells, **wanted):
     return [cell for cell in cells if all(getattr(cell, key) in values for key, values in wanted.items())]
 
 
 def test_a_row_is_there_if_any_of_its_rules_is(cells):
     chosen = only(cells, dataset=["mnist"], setting=["fixed"], partition=["iid"], rule=["median", "fedra"])
-    tables = {table.key: table for table in paper_tables(paper_results(chosen))}
+    tables = {table.key: table for table in paper_tables(paper_data(chosen))}
     assert [row.label for row in tables["table2-mnist"].rows] == ["Best QI", "FedRA"]
     assert {entry.rule for entry in tables["table2-mnist"].rows[0].entries} == {"median"}
     assert [row.label for row in tables["table3-mnist"].rows] == ["Median"]
@@ -141,14 +147,14 @@ def test_a_row_is_there_if_any_of_its_rules_is(cells):
 
 def test_no_comparison_of_the_best_with_nobody(cells):
     chosen = only(cells, dataset=["mnist"], setting=["fixed"], partition=["iid"], rule=["median"])
-    assert [table.key for table in paper_tables(paper_results(chosen))] == ["table3-mnist"]
+    assert [table.key for table in paper_tables(paper_data(chosen))] == ["table3-mnist"]
 
 
 def test_failed_and_missing_runs_stay_visible(cells):
     chosen = only(cells, dataset=["mnist"], setting=["fixed"], partition=["iid"], attack=["lie"], alpha_q=[10.0])
     bad = {cell.run: "failed" for cell in chosen if cell.rule == "fedra"}
     half = {cell.run: "missing" for cell in chosen if cell.rule == "rfa" and cell.seed > 0}
-    (table,) = [t for t in paper_tables(paper_results(chosen, statuses={**bad, **half})) if t.number == 2]
+    (table,) = [t for t in paper_tables(paper_data(chosen, statuses={**bad, **half})) if t.number == 2]
     entries = {row.label: row.entries[0] for row in table.rows}
     assert (entries["FedRA"].mean, entries["FedRA"].std, len(entries["FedRA"].runs)) == (None, None, 3)
     assert entries["FedRA"].difference is None
@@ -163,7 +169,7 @@ def test_grids_of_the_paper_are_pooled_and_a_shared_run_counts_once(cells):
     both = Results(
         cells=pd.concat([first.cells, second.cells], ignore_index=True), curves=first.curves, scores=first.scores
     )
-    assert paper_tables(both) == paper_tables(first)
+    assert paper_tables(ReportData.of(both)) == paper_tables(ReportData.of(first))
 
 
 def test_of_two_runs_in_one_place_the_last_that_is_done_counts(cells):
@@ -178,7 +184,7 @@ def test_of_two_runs_in_one_place_the_last_that_is_done_counts(cells):
         paper_results(unfinished, grid="paper-c", statuses={cell.run: "unfinished" for cell in unfinished}),
     ]
     frame = pd.concat([part.cells for part in parts], ignore_index=True)
-    (table,) = paper_tables(Results(cells=frame, curves=parts[0].curves, scores=parts[0].scores))
+    (table,) = paper_tables(joined(frame, parts[0]))
     assert [entry.runs for entry in table.rows[0].entries] == [(cell.run,) for cell in longer]
 
 
@@ -199,7 +205,7 @@ def own_rule(cells, label, *, looks):
 def test_an_own_rule_is_the_last_row_without_its_code(cells, looks, in_odd):
     paper = paper_results(only(cells, dataset=["mnist"], setting=["fixed"], partition=["iid"]))
     frame = pd.concat([own_rule(cells, "mine", looks=looks), paper.cells], ignore_index=True)
-    tables = {t.key: t for t in paper_tables(Results(cells=frame, curves=paper.curves, scores=paper.scores))}
+    tables = {t.key: t for t in paper_tables(joined(frame, paper))}
     assert [row.label for row in tables["table2-mnist"].rows] == [*EVEN_ROWS, "mine"]
     assert all(entry.published is None for entry in tables["table2-mnist"].rows[-1].entries)
     assert {entry.rule for entry in tables["table2-mnist"].rows[0].entries} <= set(IGNORANT)
@@ -208,62 +214,34 @@ def test_an_own_rule_is_the_last_row_without_its_code(cells, looks, in_odd):
 
 def test_a_rule_that_the_paper_has_in_a_figure_only_can_be_added_to_its_tables():
     added = grid_cells(targets=("table2", "figure1"), rules=("fedavg",), added_rules=("uniform",))
-    tables = {table.key: table for table in paper_tables(paper_results(added))}
+    tables = {table.key: table for table in paper_tables(paper_data(added))}
     assert "uniform" in {cell.rule for cell in added}
     assert len(tables["table2-mnist"].rows) == 2
 
 
-STUDY = {
-    "datasets": ["digits"],
-    "rules": ["median", {"rule": "fedra", "label": "fedra, pooled", "params": {"variance": "pooled"}}],
-    "attacks": ["none", {"attack": "lie", "label": "LIE z=2", "params": {"z": 2.0}}, "optimize"],
-    "alpha_q": [0, 10],
-    "settings": ["fixed", "dynamic"],
-    "seeds": [0, 1],
-    "fixed": {"rounds": 20, "eval_every": 10},
-}
-
-
-def test_other_grids_have_a_table_for_each_part():
-    results = paper_results(Grid.from_dict(STUDY).cells, grid="study-x")
-    assert paper_tables(results) == ()
-    tables = study_tables(results)
-    assert [table.key for table in tables] == ["study-x-digits-iid-fixed", "study-x-digits-iid-dynamic"]
-    table = tables[0]
-    assert [row.label for row in table.rows] == ["Median", "fedra, pooled"]
-    assert [(c.attack_label, c.alpha_q) for c in table.columns] == [
-        ("Optimize", 0.0),
-        ("Optimize", 10.0),
-        ("No attack", None),
-        ("LIE z=2", 0.0),
-        ("LIE z=2", 10.0),
-    ]
-    assert all(len(entry.runs) == 2 for row in table.rows for entry in row.entries)
-    assert [row.family for row in table.rows] == ["quantity-ignorant", "quantity-robust"]
-
-
-def test_a_study_has_the_published_figure_where_the_labels_are_the_papers():
-    values = {**STUDY, "datasets": ["mnist"], "rules": ["median", "fedra"], "attacks": ["lie"], "settings": ["fixed"]}
-    (table,) = study_tables(paper_results(Grid.from_dict(values).cells, grid="study-y"))
-    assert [entry.published for entry in table.rows[1].entries] == [99.20, 99.20]
-    median = next(
-        line.accuracy
-        for line in read_paper().accuracies
-        if (line.table, line.dataset, line.rule, line.attack) == (3, "mnist", "median", "lie")
-    )
-    assert [entry.published for entry in table.rows[0].entries] == [median, median]
-
-
-def test_tables_of_grids_with_like_names_do_not_share_a_file():
-    cells = Grid.from_dict({**STUDY, "settings": ["fixed"]}).cells
-    first, second = paper_results(cells, grid="a b"), paper_results(cells, grid="a-b")
-    frame = pd.concat([first.cells, second.cells], ignore_index=True)
-    tables = study_tables(Results(cells=frame, curves=first.curves, scores=first.scores))
-    assert [table.key for table in tables] == ["a-b-digits-iid-fixed", "a-b-digits-iid-fixed-2"]
-
-
 def test_quantities_are_columns_of_what_was_run():
     cells = grid_cells(targets=("table2",), alpha_q=(0.0, 1.0, 5.0), rules=("fedra",))
-    (table,) = paper_tables(paper_results(cells))
+    (table,) = paper_tables(paper_data(cells))
     assert [column.alpha_q for column in table.columns] == [0.0, 1.0, 5.0] * 3
     assert [entry.published for entry in table.rows[0].entries][:3] == [99.30, 99.25, 99.25]
+
+
+def test_entries_as_plain_values(tables):
+    values = table_values(tables["table2-mnist"])
+    assert len(values) == 6 * 6
+    entry = tables["table2-mnist"].rows[1].entries[0]
+    assert values[6] == {
+        "table": 2,
+        "dataset": "mnist",
+        "partition": "iid",
+        "setting": "fixed",
+        "row": "FedAdam",
+        "attack": "label-flip",
+        "alpha_q": 0.0,
+        "mean": entry.mean,
+        "std": entry.std,
+        "runs": entry.runs,
+        "published": 98.68,
+        "rule": "fedavg",
+        "difference": entry.mean - 98.68,
+    }

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.report.paper_results import grid_cells, paper_results
+from tests.paper.paper_results import grid_cells, paper_data, paper_results
 
 
 @pytest.fixture(scope="session")
@@ -13,3 +13,8 @@ def cells():
 @pytest.fixture(scope="session")
 def results(cells):
     return paper_results(cells)
+
+
+@pytest.fixture(scope="session")
+def data(cells):
+    return paper_data(cells)

@@ -1,9 +1,14 @@
 """Who wins: the paper's and ours, of the same rules."""
 
+import csv
+import io
+
 import pytest
 
+from fedra.paper import paper_tables
+
+from fedra.paper.winners import agreements, winners, winners_csv, winners_markdown, winners_section
 from fedra.report.model import Column, Entry, Row, Table
-from fedra.report.winners import agreements, winners
 
 
 def table(*rows, number=2):
@@ -12,7 +17,8 @@ def table(*rows, number=2):
         Row(
             label=label,
             family="",
-            entries=(mean and Entry(mean=mean[0], std=None, runs=(), published=mean[1], rule=label),),
+            rule=label,
+            entries=(mean and Entry(mean=mean[0], std=None, runs=(), statuses=(), published=mean[1], rule=label),),
         )
         for label, mean in rows
     )
@@ -66,3 +72,22 @@ def test_agreement_is_by_table():
         ("table2-x", 1, 1, 1.0),
         ("table4-x", 0, 1, 0.0),
     ]
+
+
+def test_winners_as_text(data):
+    found = winners(paper_tables(data))
+    text = winners_markdown(found)
+    assert "| Table 2: MNIST, IID, fixed ratio | 6 |" in text
+    lines = list(csv.DictReader(io.StringIO(winners_csv(found))))
+    assert len(lines) == len(found) == 18
+    assert {line["table"] for line in lines} == {"table2-mnist", "table4-mnist", "table6-mnist"}
+
+
+def test_winners_as_a_section():
+    same, other = (("A", (1.0, 1.0)), ("B", (2.0, 2.0))), (("A", (1.0, 2.0)), ("B", (2.5, 1.0)))
+    section = winners_section(winners([table(*same), table(*other, number=4)]))
+    assert [(part.heading, part.folded) for part in section.tables] == [
+        ("1 of 1 the same in X", True),
+        ("0 of 1 the same in X", False),
+    ]
+    assert list(section.tables[1].lines) == [["LIE", "10", "A", "B", "✗ differs", "1.50"]]

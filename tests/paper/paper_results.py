@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 
 from fedra.experiments import Results
-from fedra.experiments.compact_files import SCORE_EDGES
-from fedra.experiments.reproduction import Reproduction
+from fedra.experiments.compact_files import CURVE_TYPES, SCORE_EDGES
+from fedra.paper import Reproduction
+from fedra.report import ReportData
 from fedra.rules import RULES, Family
 
 FIGURES = ("filtering_precision", "filtering_recall", "mean_abs_error_malicious")
-_CURVE_COLUMNS = ["run", "round", "accuracy", "caught", "missed", "wronged", "estimate_error"]
+_CURVE_COLUMNS = list(CURVE_TYPES)
 _SCORE_COLUMNS = ["run", "malicious", "low", "high", "count"]
 _WORDS = ("grid", "dataset", "partition", "setting", "rule", "attack", "run", "status", "error", "config")
 
@@ -56,6 +57,11 @@ def paper_results(cells, *, grid="paper-quick-x", drop=(), statuses=None):
     )
 
 
+def paper_data(cells, **others):
+    """The same, as a report takes it."""
+    return ReportData.of(paper_results(cells, **others))
+
+
 def accuracy_of(cell):
     """A figure between 0 and 100 that depends on the run and nothing else, as bad as the paper's rules are."""
     family = RULES[cell.config.rule].family if cell.config.rule in RULES else None
@@ -81,7 +87,7 @@ def _curve(cell):
             "accuracy": end - (end - 10) * np.exp(-5 * number / last) * (number != last),
             "caught": 4,
             "missed": 1,
-            "wronged": 2,
+            _CURVE_COLUMNS[5]: 2,
             "estimate_error": 1.5 if cell.config.rule == "fedra" else np.nan,
         }
         for number in range(every, last + 1, every)

@@ -6,13 +6,14 @@ import pytest
 
 from fedra import RULES, Family
 from fedra.data import DATASETS
-from fedra.experiments import Grid, read_paper
-from fedra.experiments.paper import BEST_IGNORANT, PublishedAccuracy
+from fedra.experiments import Grid
+from fedra.paper import read_paper
+from fedra.paper.published import BEST_IGNORANT, PublishedAccuracy
 
 PAPER = read_paper()
 
 
-def printed(table: int, dataset: str, rule: str, attack: str, alpha_q: float | None = None) -> float:
+def published(table: int, dataset: str, rule: str, attack: str, alpha_q: float | None = None) -> float:
     (found,) = (
         line.accuracy
         for line in PAPER.accuracies
@@ -64,7 +65,7 @@ def test_figures_are_percentages_under_known_names() -> None:
     ],
 )
 def test_spot_values(place: tuple[int, str, str, str, float], accuracy: float) -> None:
-    assert printed(*place) == accuracy
+    assert published(*place) == accuracy
 
 
 def test_the_best_quantity_ignorant_row_is_the_best_of_the_table_after_it() -> None:
@@ -72,7 +73,7 @@ def test_the_best_quantity_ignorant_row_is_the_best_of_the_table_after_it() -> N
     best = [line for line in PAPER.accuracies if line.rule == BEST_IGNORANT]
     assert len(best) == 3 * 3 * 3 * 5
     for line in best:
-        candidates = [printed(line.table + 1, line.dataset, rule, line.attack) for rule in ignorant]
+        candidates = [published(line.table + 1, line.dataset, rule, line.attack) for rule in ignorant]
         assert line.accuracy == max(candidates), line
 
 
