@@ -99,6 +99,6 @@ def test_labels_of_the_users_own_do_not_matter():
 
 
 def test_a_stand_in_has_none():
-    assert {published_figure(o) for o in paper_data(grid_cells(targets=("table2",), datasets=("huffpost",))).outcomes} == {
-        None
-    }
+    assert {
+        published_figure(o) for o in paper_data(grid_cells(targets=("table2",), datasets=("huffpost",))).outcomes
+    } == {None}

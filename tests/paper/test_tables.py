@@ -7,11 +7,14 @@ import statistics
 import pandas as pd
 import pytest
 from tests.paper.paper_results import accuracy_of, grid_cells, paper_data, paper_results
+from tests.report.formats.making import check_latex
 
 from fedra.experiments import Results
 from fedra.paper import paper_tables, read_paper
 from fedra.paper.tables import table_values
 from fedra.report import ReportData
+from fedra.report.formats.latex import table_latex
+from fedra.report.formats.markdown import table_markdown
 
 EVEN_ROWS = ["Best QI", "FedAdam", "Norm-Bound", "RFA", "Truncate", "FedRA"]
 ODD_ROWS = ["Krum", "Median", "Trimean", "mKrum", "Bulyan"]
@@ -75,7 +78,9 @@ def test_published_figures_stand_beside_ours(tables):
     assert [entry.published for entry in fedavg] == [98.68, 90.38, 92.52, 16.09, 9.82, 8.92]
     for entry in fedavg:
         assert entry.difference == pytest.approx(entry.mean - entry.published)
-    published = {(p.rule, p.attack): p.accuracy for p in read_paper().accuracies if (p.table, p.dataset) == (7, "mnist")}
+    published = {
+        (p.rule, p.attack): p.accuracy for p in read_paper().accuracies if (p.table, p.dataset) == (7, "mnist")
+    }
     for row, rule in zip(tables["table7-mnist"].rows, IGNORANT, strict=True):
         assert [entry.published for entry in row.entries] == [published[rule, attack] for attack in ATTACKS]
 
@@ -224,6 +229,21 @@ def test_quantities_are_columns_of_what_was_run():
     (table,) = paper_tables(paper_data(cells))
     assert [column.alpha_q for column in table.columns] == [0.0, 1.0, 5.0] * 3
     assert [entry.published for entry in table.rows[0].entries][:3] == [99.30, 99.25, 99.25]
+
+
+def test_the_best_of_several_is_named(tables):
+    first = next(line for line in table_markdown(tables["table2-mnist"]).splitlines() if "Best QI" in line)
+    assert tables["table2-mnist"].rows[0].several
+    for place, found in zip(first.split("|")[2:-1], tables["table2-mnist"].rows[0].entries, strict=True):
+        names = {"multi-krum": "mKrum", "trimmed-mean": "Trimean"}
+        assert place.strip().endswith(f") {names.get(found.rule, found.rule.title())}")
+
+
+def test_nothing_done_is_still_a_table(cells):
+    chosen = only(cells, dataset=["mnist"], setting=["fixed"], partition=["iid"])
+    for made in paper_tables(paper_data(chosen, statuses={cell.run: "unfinished" for cell in chosen})):
+        assert "unfinished" in table_markdown(made)
+        check_latex(table_latex(made), width=1 + len(made.columns))
 
 
 def test_entries_as_plain_values(tables):

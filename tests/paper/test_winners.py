@@ -6,7 +6,6 @@ import io
 import pytest
 
 from fedra.paper import paper_tables
-
 from fedra.paper.winners import agreements, winners, winners_csv, winners_markdown, winners_section
 from fedra.report.model import Column, Entry, Row, Table
 

@@ -193,17 +193,17 @@ def tables(found):
                 rows=(first, *rows[-len(aware) :]),
             )
         )
-        made.append(
-            dataclasses.replace(made[-1], key=f"table{number + 1}-mnist", number=number + 1, group=f"Table {number + 1}", **_ignorant(ignorant))
-        )
-        made[-1] = dataclasses.replace(made[-1], title=f"Table {number + 1}: MNIST, {partition}, {setting} ratio")
+        odd = number + 1
+        names = {"key": f"table{odd}-mnist", "number": odd, "group": f"Table {odd}"}
+        title = f"Table {odd}: MNIST, {partition}, {setting} ratio"
+        made.append(dataclasses.replace(made[-1], title=title, **names, **_ignorant(ignorant)))
     return tuple(made)
 
 
-def report(found, *, with_sections=True):
+def report(found):
     """Return the results as a report takes them, what is added to it, and its own tables."""
     sections = (Section(key="winners", title="Who wins", caption="So.", tables=(TEXT,), markdown="| a |"),)
-    extension = Extension(heading="The paper's tables", tables=tables(found), sections=sections if with_sections else ())
+    extension = Extension(heading="The paper's tables", tables=tables(found), sections=sections)
     return ReportData.of(found), extension, studies(found)
 
 

@@ -4,12 +4,12 @@ import shutil
 import sys
 
 import pytest
+from fedra.report.drawing import require_matplotlib
 from tests.report.paper_results import grid_cells, paper_results
 from tests.report.small_grid import GRID, fail, small_grid
 
 from fedra.experiments import Results
 from fedra.report import build_report
-from fedra.report.drawing import require_matplotlib
 
 
 @pytest.fixture(scope="module")

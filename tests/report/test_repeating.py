@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 import fedra.simulation
 from fedra.cli import app
-from fedra.report.page_command import repeating_command
-from fedra.report.page_data import page_data
+from fedra.report import ReportData
+from fedra.report.page.embedded import page_data
+from fedra.report.repeating import repeating_command
 from fedra.simulation import SimulationConfig
 
 
@@ -44,7 +45,7 @@ def repeated(tmp_path, monkeypatch):
 def test_the_commands_of_the_page_make_the_same_configurations(repeated):
     found = synthetic.results()
     configs = dict(zip(found.cells["run"], found.cells["config"], strict=True))
-    for run in page_data(found, synthetic.tables(found))["runs"][::17]:
+    for run in page_data(ReportData.of(found), synthetic.tables(found))["runs"][::17]:
         assert repeated(run["command"]) == SimulationConfig.from_dict(json.loads(configs[run["name"]]))
 
 

@@ -44,9 +44,12 @@ def test_lines_of_figure_2_are_the_means(drawings, cells):
     axes = drawings["figure2"].figure.axes[0]
     own = chosen(cells, dataset=["mnist"], partition=["iid"], setting=["fixed"], attack=["lie"], rule=["rfa"])
     expected = [np.mean([accuracy_of(cell) for cell in own if cell.alpha_q == alpha]) for alpha in (0.0, 10.0)]
-    ours = [line for line in axes.lines if line.get_color() == rule_style("rfa").colour and line.get_linestyle() == "-"]
+    coloured = [line for line in axes.lines if line.get_color() == rule_style("rfa").colour]
+    ours = [line for line in coloured if line.get_linestyle() == "-"]
     assert any(np.allclose(line.get_ydata(), expected) for line in ours if len(line.get_ydata()) == 2)
-    dashed = [line for line in axes.lines if line.get_color() == rule_style("rfa").colour and line.get_linestyle() == "--"]
+    dashed = [
+        line for line in axes.lines if line.get_color() == rule_style("rfa").colour and line.get_linestyle() == "--"
+    ]
     assert [list(line.get_ydata()) for line in dashed] == [[99.05, 19.24]]
 
 

@@ -18,7 +18,8 @@ def test_hostile_labels_are_drawn_as_they_are(text, tmp_path):
 
 def test_what_a_figure_is_about_is_on_top_and_thick():
     strong, plain, faint = (
-        line_looks(RuleStyle(colour="#000000", marker=".", **looks)) for looks in ({"strong": True}, {}, {"faint": True})
+        line_looks(RuleStyle(colour="#000000", marker=".", **looks))
+        for looks in ({"strong": True}, {}, {"faint": True})
     )
     assert strong["linewidth"] > plain["linewidth"] > faint["linewidth"]
     assert strong["zorder"] > plain["zorder"] == faint["zorder"]

@@ -11,9 +11,10 @@ import pytest
 from tests.report import synthetic
 
 from fedra.experiments import Results
+from fedra.report import Extension, ReportData
+from fedra.report.model.outcomes import wrongly_rejected
 from fedra.report.page import write_page
-from fedra.report.page_tables import signed
-from fedra.report.winners import winners
+from fedra.report.page.views import difference_text
 
 VOID = {"meta", "img", "input", "br"}
 
@@ -44,17 +45,17 @@ class Parsed(HTMLParser):
         return [e for e in self.elements if e["tag"] == tag and all(e.get(k) == v for k, v in wanted.items())]
 
 
-def written(path, found, tables, **others):
-    write_page(path, found, tables, title="A report", **others)
+def written(path, found, published=(), tables=(), **others):
+    extension = others.pop("extension", Extension(heading="The paper's tables", tables=tuple(published)))
+    write_page(path, ReportData.of(found), extension, tables, title="A report", source="Somebody", **others)
     return path.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    found = synthetic.results()
-    made = synthetic.tables(found)
+    _, extension, tables = synthetic.report(synthetic.results())
     path = tmp_path_factory.mktemp("page") / "report.html"
-    return written(path, found, made, studies=synthetic.studies(found), winners=winners(made))
+    return written(path, synthetic.results(), extension=extension, tables=tables)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +86,7 @@ def test_every_entry_shows_its_figures(parsed):
                 assert f"{entry.published:.2f}" in text
                 if entry.mean is not None:
                     assert f"{entry.mean:.2f}" in text
-                    assert signed(entry.difference) in text
+                    assert difference_text(entry.difference) in text
                 if entry.std is not None:
                     assert f"± {entry.std:.2f}" in text
     assert entries > 140
@@ -107,12 +108,12 @@ def test_colours_follow_the_size_and_sign_of_the_difference(tmp_path):
     found = synthetic.results()
     table = synthetic.tables(found)[0]
     entry = dataclasses.replace(table.rows[0].entries[0], mean=50.0)
-    steps = {50.4: "even", 49.2: "up1", 51.0: "down1", 47.0: "up2", 44.0: "up3", 70.0: "down4", 30.0: "up4"}
+    steps = {50.4: "even", 49.2: "up1", 51.3: "down1", 47.1: "up2", 44.2: "up3", 70.1: "down4", 30.1: "up4"}
     for published, colour in steps.items():
         row = dataclasses.replace(table.rows[0], entries=(dataclasses.replace(entry, published=published),))
         one = dataclasses.replace(table, columns=table.columns[:1], rows=(row,))
-        cell = Parsed(written(tmp_path / "page.html", found, [one])).all("td")
-        assert [e["class"].split()[-1] for e in cell if "class" in e and "best" in e["class"]] == [colour]
+        cells = Parsed(written(tmp_path / "page.html", found, [one])).all("td")
+        assert [cell["class"] for cell in cells if str(published) in cell["text"]] == [colour]
 
 
 def test_failed_missing_and_absent_cells_are_shown_as_such(tmp_path, parsed):
@@ -132,6 +133,13 @@ def test_hostile_labels_stay_text(page, parsed):
     assert [e["text"] for e in parsed.all("h3") if "study" in e["text"]] == [f"study-variance {synthetic.HOSTILE}"]
     assert page.count("</script") == 2
     assert page.count("<title>") == 1
+
+
+def test_links_lead_to_the_tables_and_have_their_titles(tmp_path):
+    found = synthetic.results()
+    odd = dataclasses.replace(synthetic.tables(found)[0], key="a b", title="Table 2: <b>, IID", dataset="<b>")
+    page = written(tmp_path / "page.html", found, [odd])
+    assert 'href="#a%20b" title="Table 2: &lt;b&gt;, IID">&lt;b&gt;' in page
 
 
 def test_it_refers_to_nothing_outside_itself(page, parsed):
@@ -161,11 +169,10 @@ def test_links_lead_to_tables_and_cells_have_links_of_their_own(parsed):
     assert "table2-mnist~FedRA~LIE~10" in links
 
 
-def test_winners_are_shown(parsed):
+def test_added_sections_are_there(parsed):
     section = parsed.all("section", id="winners")[0]["text"]
-    found = winners(synthetic.tables(synthetic.results()))
-    assert section.count("✓ same") == sum(winner.agrees for winner in found)
-    assert section.count("✗ differs") == sum(not winner.agrees for winner in found) > 0
+    assert (section.count("✓ same"), section.count("✗ differs")) == (1, 1)
+    assert f"1 of 2 the same {synthetic.HOSTILE}" in section
 
 
 def test_curves_and_scores_come_with_their_runs(data):
@@ -178,7 +185,7 @@ def test_curves_and_scores_come_with_their_runs(data):
     run = runs[name]
     assert data["pool"][run["rounds"]] == lines["round"].tolist()
     assert run["accuracy"] == pytest.approx(lines["accuracy"].tolist(), abs=0.0051)
-    precision = lines["caught"] / (lines["caught"] + lines["wronged"])
+    precision = lines["caught"] / (lines["caught"] + wrongly_rejected(lines))
     assert run["precision"] == pytest.approx(precision.tolist(), abs=0.00051)
     recall = lines["caught"] / (lines["caught"] + lines["missed"])
     assert run["recall"] == pytest.approx(recall.tolist(), abs=0.00051)
@@ -203,8 +210,27 @@ def test_the_same_results_give_the_same_bytes(tmp_path):
 def test_it_stays_small(tmp_path):
     found = synthetic.results(seeds=4)
     assert len(found.cells) > 600
-    page = written(tmp_path / "page.html", found, synthetic.tables(found), studies=synthetic.studies(found))
+    page = written(tmp_path / "page.html", found, synthetic.tables(found), tables=synthetic.studies(found))
     assert len(page.encode()) < 2_000_000
+
+
+def test_an_own_rule_is_marked(tmp_path):
+    found = synthetic.results()
+    (study,) = synthetic.studies(found)
+    own = dataclasses.replace(study, rows=(study.rows[0], dataclasses.replace(study.rows[1], own=True)))
+    page = Parsed(written(tmp_path / "page.html", found, tables=[own]))
+    assert [row["text"].startswith(synthetic.HOSTILE) for row in page.all("tr", class_="own")] == [True]
+    rows = json.loads(page.all("script", id="data")[0]["text"])["tables"][0]["rows"]
+    assert [(row.get("own"), row.get("faint")) for row in rows] == [(None, True), (True, None)]
+
+
+def test_without_published_figures_nothing_is_said_of_them(tmp_path):
+    found = synthetic.results()
+    page = written(tmp_path / "page.html", found, tables=synthetic.studies(found))
+    body = page.partition("</style>")[2].partition('<script type="module">')[0]
+    assert not re.search("published|paper|Somebody", body)
+    compared = Parsed(written(tmp_path / "page.html", found, synthetic.tables(found)))
+    assert "Published: Somebody." in compared.all("details", class_="reading")[0]["text"]
 
 
 def test_a_report_of_nothing_is_a_page(tmp_path):
@@ -218,7 +244,7 @@ def test_a_report_of_nothing_is_a_page(tmp_path):
 def test_the_switch_is_there_only_where_there_is_something_to_compare(tmp_path, parsed):
     found = synthetic.results()
     assert len(parsed.all("input", type="radio")) == 3
-    page = Parsed(written(tmp_path / "page.html", found, [], studies=synthetic.studies(found)))
+    page = Parsed(written(tmp_path / "page.html", found, [], tables=synthetic.studies(found)))
     assert page.all("button", class_="cell")
     assert not page.all("input")
     assert not page.all("section", id="tables")
@@ -238,10 +264,10 @@ def test_a_run_that_the_results_do_not_have_is_missing(tmp_path):
 def test_where_data_lie_is_not_told(tmp_path):
     found = synthetic.results()
     configs = [json.dumps({**json.loads(text), "data_dir": "/home/lena/data"}) for text in found.cells["config"]]
-    told = Results(
+    changed = Results(
         cells=found.cells.assign(config=pd.array(configs, dtype="string")), curves=found.curves, scores=found.scores
     )
-    assert "lena" not in written(tmp_path / "page.html", told, synthetic.tables(found))
+    assert "lena" not in written(tmp_path / "page.html", changed, synthetic.tables(found))
 
 
 def test_half_a_surrogate_pair_does_not_stop_the_report(tmp_path):
@@ -254,7 +280,7 @@ def test_half_a_surrogate_pair_does_not_stop_the_report(tmp_path):
 def test_pictures_are_embedded(tmp_path):
     found = synthetic.results()
     picture = "<svg xmlns='http://www.w3.org/2000/svg'/>"
-    page = Parsed(written(tmp_path / "page.html", found, [], figures={"Figure 1 <b>": picture}))
+    page = Parsed(written(tmp_path / "page.html", found, [], pictures={"Figure 1 <b>": picture}))
     image = page.all("img")[0]
     assert image["alt"] == "Figure 1 <b>"
     assert base64.b64decode(image["src"].removeprefix("data:image/svg+xml;base64,")).decode() == picture
@@ -272,7 +298,7 @@ def contrast(one, other):
 
 
 def test_texts_are_readable_on_every_ground_in_light_and_dark():
-    style = files("fedra.report").joinpath("assets").joinpath("page.css").read_text(encoding="utf-8")
+    style = files("fedra.report.page").joinpath("assets").joinpath("page.css").read_text(encoding="utf-8")
     colours = {name: pair for name, *pair in re.findall(r"--(\w+): light-dark\((#\w{6}), (#\w{6})\)", style)}
     grounds = ["ground", "raised", "even", *(f"{way}{step}" for way in ("up", "down") for step in range(1, 5))]
     pairs = [("text", ground) for ground in grounds]
