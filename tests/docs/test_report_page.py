@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from fedra.cli import app
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "report.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
 
 
 def test_the_snippet_runs(tmp_path, monkeypatch):
@@ -20,7 +20,7 @@ def test_the_snippet_runs(tmp_path, monkeypatch):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(snippet, {})
-    assert "table4-digits FedRA" in printed.getvalue()
+    assert "small-digits-iid-dynamic FedRA" in printed.getvalue()
     assert (tmp_path / "report" / "report.html").is_file()
 
 

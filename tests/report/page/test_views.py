@@ -41,9 +41,5 @@ def test_a_hostile_group_does_not_hide_the_rest() -> None:
 
 
 def test_differences_as_typographers_set_them() -> None:
-    assert [difference_text(value) for value in (1.234, -1.234, 0.001, -0.001)] == [
-        "+1.23",
-        f"{MINUS}1.23",
-        "±0.00",
-        "±0.00",
-    ]
+    texts = [difference_text(value) for value in (1.234, -1.234, 0.001, -0.001)]
+    assert texts == ["+1.23", f"{MINUS}1.23", "±0.00", "±0.00"]
