@@ -166,9 +166,8 @@ def test_mistakes_are_one_line_and_start_nothing(arguments: tuple[str, ...], mes
     assert list(Path().iterdir()) == []
 
 
-def entry(
-    mean: float | None, *, std: float | None = None, published: float | None = None, rule: str = "", by: str = ""
-) -> Entry:
+def entry(mean: float | None, *, std: float | None = None, published: float | None = None, **others: str) -> Entry:
+    rule, by = others.get("rule", ""), others.get("by", "")
     return Entry(mean=mean, std=std, runs=("run",), statuses=("done",), published=published, rule=rule, by=by)
 
 

@@ -39,9 +39,8 @@ def test_what_is_written(whole, report):
     stems = ("small-digits-iid-dynamic", "study-x-digits-iid-dynamic")
     assert names == {"all.csv", *(f"{stem}.{kind}" for stem in stems for kind in ("md", "csv", "tex"))}
     assert all(file.is_file() and file.stat().st_size for file in (*report.tables, *report.figures))
-    assert {file.name for file in report.figures} == {
-        f"curves-{stem}.{kind}" for stem in stems for kind in ("png", "svg")
-    }
+    drawn = {f"curves-{stem}.{kind}" for stem in stems for kind in ("png", "svg")}
+    assert {file.name for file in report.figures} == drawn
     assert (report.missing, report.notes, report.values) == ((), (), {})
     assert report.counts["failed"] == 1
     assert report.counts["missing"] == 1
@@ -130,9 +129,10 @@ def test_what_a_reference_adds(whole, tmp_path):
             values={"so": 1},
         )
 
-    reference = Reference(
-        source="Somebody", published=lambda o: 50.0 if o.attack == "lie" else None, extension=extension
-    )
+    def published(outcome):
+        return 50.0 if outcome.attack == "lie" else None
+
+    reference = Reference(source="Somebody", published=published, extension=extension)
     made = build_report(whole, tmp_path, reference=reference)
     assert drawn == [["study-x-digits-iid-dynamic", "small-digits-iid-dynamic"]]
     assert (made.missing, made.notes, made.values) == (("nothing",), ("so it is",), {"so": 1})

@@ -54,7 +54,7 @@ def test_the_page_has_accuracy_rejections_rounds_and_configuration(report):
     data = json.loads(page.all("script", id="data")[0]["text"])["run"]
     assert data["accuracy"]["rounds"] == [2, 4, 6]
     assert data["published"] is None
-    assert [line["name"] for line in data["series"]][0] == "malicious clients in the round"
+    assert data["series"][0]["name"] == "malicious clients in the round"
     assert "published" not in page.all("main")[0]["text"].lower()
 
 
