@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from fedra.experiments import Results
-from fedra.report import agreements, build_report, paper_tables, study_tables, winners
-from fedra.report.runs import Runs
-from fedra.report.text import measure_markdown, table_markdown, winners_markdown
+from fedra.paper import PAPER, winners
+from fedra.paper.winners import winners_markdown
+from fedra.report import ReportData, build_report, grid_tables
+from fedra.report.formats.markdown import estimate_markdown, table_markdown
 from harness import quote
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,13 +27,13 @@ PICTURES = ("curves-table2-mnist", "figure6")
 
 def texts(results: Results) -> dict[str, str]:
     """Return what belongs between markers, by their names."""
-    runs = Runs(results=results)
-    paper = paper_tables(results)
-    found = winners(paper)
-    texts = {"winners": winners_markdown(found, agreements(found))}
-    for table in (*paper, *study_tables(results)):
-        texts[table.key] = table_markdown(table, runs)
-        texts[f"{table.key} error"] = measure_markdown(table, runs, "mean_abs_error_malicious", "Mean of |m~ - m|")
+    data = ReportData.of(results)
+    paper = PAPER.extension(data)
+    data = replace(data, names=paper.names)
+    texts = {"winners": winners_markdown(winners(paper.tables))}
+    for table in (*paper.tables, *grid_tables(data, without=paper.grids, published=PAPER.published)):
+        texts[table.key] = table_markdown(table)
+        texts[f"{table.key} error"] = estimate_markdown(table)
     return {name: text.strip() for name, text in texts.items()}
 
 
@@ -40,7 +42,7 @@ def main() -> None:
         for page in PAGES:
             quote(name, text, page)
     with tempfile.TemporaryDirectory() as folder:
-        report = build_report(RESULTS, folder)
+        report = build_report(RESULTS, folder, reference=PAPER)
         for file in report.figures:
             if file.stem in PICTURES and file.suffix == ".png":
                 shutil.copy(file, IMAGES / file.name)

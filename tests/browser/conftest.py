@@ -6,8 +6,9 @@ import shutil
 import pytest
 from tests.report import synthetic
 
+from fedra.report import build_report
 from fedra.report.page import write_page
-from fedra.report.winners import winners
+from fedra.simulation import SimulationConfig, simulate
 
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="40"><circle r="30" fill="red"/></svg>'
 
@@ -38,26 +39,25 @@ def browser():
 @pytest.fixture(scope="session")
 def report(tmp_path_factory):
     path = tmp_path_factory.mktemp("browser") / "report.html"
-    found = synthetic.results()
-    made = synthetic.tables(found)
-    write_page(
-        path,
-        found,
-        made,
-        title="A report",
-        studies=synthetic.studies(found),
-        winners=winners(made),
-        figures={"Figure 1": PICTURE},
-    )
+    data, extension, tables = synthetic.report(synthetic.results())
+    write_page(path, data, extension, tables, title="A report", source="Somebody", pictures={"Figure 1": PICTURE})
     return path.as_uri()
+
+
+@pytest.fixture(scope="session")
+def run_report(tmp_path_factory):
+    path = tmp_path_factory.mktemp("browser") / "run"
+    settings = {"rule": "fedra", "attack": "lie", "alpha_q": 10.0, "rounds": 30, "eval_every": 5}
+    simulate(SimulationConfig(**settings), out=path)
+    return build_report(path, figures=False).page.as_uri()
 
 
 @pytest.fixture
 def visit(browser, report):
-    """Return a function that opens the page; at the end nothing may have gone wrong on any page it opened."""
+    """Return a function that opens a page; at the end nothing may have gone wrong on any that it opened."""
     troubles, contexts = [], []
 
-    def opened(fragment="", *, width=1280, height=900, theme="light", **options):
+    def opened(fragment="", *, address=report, width=1280, height=900, theme="light", **options):
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme, **options)
         contexts.append(context)
         page = context.new_page()
@@ -65,9 +65,9 @@ def visit(browser, report):
             "console", lambda message: troubles.append(message.text) if message.type in ("error", "warning") else None
         )
         page.on("pageerror", lambda error: troubles.append(str(error)))
-        inside = (report, "data:")
+        inside = (address, "data:")
         page.on("request", lambda request: troubles.append(request.url) if not request.url.startswith(inside) else None)
-        page.goto(report + fragment)
+        page.goto(address + fragment)
         return page
 
     yield opened

@@ -68,7 +68,7 @@ def test_hovering_and_arrow_keys_read_the_curves(visit):
     assert chart.locator(".tip").inner_text().startswith("round 225")
     bars = page.locator("#panel .chart").last
     bars.locator("svg").hover(position={"x": 200, "y": 100})
-    assert "benign" in bars.locator(".tip").inner_text()
+    assert "honest" in bars.locator(".tip").inner_text()
 
 
 def test_lines_are_put_out_and_back(visit):
@@ -161,7 +161,7 @@ def test_failed_runs_tell_their_error(visit):
 
 def test_hostile_labels_do_nothing(visit):
     page = visit()
-    page.locator("#studies button.cell").last.click()
+    page.locator("#comparisons button.cell").last.click()
     assert synthetic.HOSTILE in page.locator("#panel-title").inner_text()
     page.locator("#panel .chart svg").first.hover(position={"x": 300, "y": 100})
     assert synthetic.HOSTILE in page.locator("#panel .tip").first.inner_text()

@@ -12,10 +12,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from fedra.cli import app
-from fedra.experiments import read_protocols
+from fedra.cli import app, console
+from fedra.cli.paper import show_statistics, show_table
+from fedra.paper import read_paper, read_protocols
+from fedra.report.model import Column, Entry, Row, Table
 
 FEW = ("--datasets", "digits", "--rules", "FedAdam,median", "--workers", "1")
 OWN = '''
@@ -161,3 +164,83 @@ def test_mistakes_are_one_line_and_start_nothing(arguments: tuple[str, ...], mes
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert list(Path().iterdir()) == []
+
+
+def entry(mean: float | None, *, std: float | None = None, published: float | None = None, **others: str) -> Entry:
+    rule, by = others.get("rule", ""), others.get("by", "")
+    return Entry(mean=mean, std=std, runs=("run",), statuses=("done",), published=published, rule=rule, by=by)
+
+
+TABLE = Table(
+    key="table2-mnist",
+    title="Table 2: MNIST [bold]",
+    number=2,
+    dataset="mnist",
+    partition="iid",
+    setting="fixed",
+    caption="1 round.",
+    columns=(
+        Column(attack="lie", alpha_q=0.0, attack_label="LIE"),
+        Column(attack="lie", alpha_q=10.0, attack_label="LIE"),
+        Column(attack="optimize", alpha_q=10.0, attack_label="Optimize"),
+    ),
+    rows=(
+        Row(
+            label="Best QI",
+            family="quantity-ignorant",
+            rule="best-quantity-ignorant",
+            entries=(
+                entry(91.0, published=94.5, rule="bulyan", by="Bulyan"),
+                entry(91.0, published=94.5, rule="bulyan", by="Bulyan"),
+                entry(None, published=98.76, rule="krum", by="Krum"),
+            ),
+        ),
+        Row(
+            label="FedRA",
+            family="quantity-robust",
+            rule="fedra",
+            entries=(entry(99.254, std=0.5, published=99.2), None, None),
+        ),
+        Row(label="[red]mine", family="own rule", rule="mine", entries=(None, entry(10.0), entry(None))),
+    ),
+)
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_ours_published_and_difference_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table(TABLE)
+    assert lines(capsys) == [
+        "",
+        "Table 2: MNIST [bold]",
+        "attack rule alpha_q 0 alpha_q 10",
+        "LIE Best QI: Bulyan 91.00 (94.50, -3.50) 91.00 (94.50, -3.50)",
+        "LIE FedRA 99.25±0.50 (99.20, +0.05)",
+        "LIE [red]mine 10.00",
+        "Optimize Best QI none done (98.76)",
+        "Optimize [red]mine none done",
+        "1 round. In brackets: published, and ours less published.",
+    ]
+
+
+def test_a_narrow_terminal_breaks_before_the_brackets(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    narrow = Console(width=70, force_terminal=True, no_color=True, highlight=False)
+    monkeypatch.setattr(console, "console", narrow)
+    show_table(TABLE)
+    output = re.sub(r"\x1b\[\d+m", "", capsys.readouterr().out)
+    assert re.search(r"│ LIE +│ FedRA +│ +99\.25±0\.50 │ ", output)
+    assert " (99.20, +0.05) │ " in output
+
+
+def test_table_1_has_the_papers_line_under_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    mnist = read_paper().statistics[0]
+    show_statistics([mnist])
+    assert lines(capsys)[2:5] == [
+        "data set classes train test clients mean quantity std max",
+        "mnist ours 10 60,000 10,000 3,025 19.77 179.28 6,820",
+        "mnist published 10 60,000 10,000 3,025 19.77 179.28 6,820",
+    ]

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.paper.paper_results import grid_cells, paper_results
 from tests.report.small_grid import small_grid
 from typer.testing import CliRunner, Result
 
@@ -31,11 +32,11 @@ def test_it_tells_what_it_wrote(folder: Path, tmp_path: Path) -> None:
     lines = done.stdout.splitlines()
     assert f"page: {tmp_path / 'out' / 'report.html'}" in lines
     assert f"compact results: {tmp_path / 'small'}" in lines
-    assert "no results for figure2, figure4, figure5, figure6" in lines
+    assert not [line for line in lines if "no results for" in line or "published" in line]
     assert lines[0].startswith("runs: ")
     assert " missing" in lines[0]
     assert "Mine &amp; yours" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert (tmp_path / "out" / "figures" / "figure1.svg").is_file()
+    assert (tmp_path / "out" / "figures" / "curves-small-digits-iid-dynamic.svg").is_file()
     assert sorted(file.name for file in (tmp_path / "small").iterdir()) == [
         "curves.parquet",
         "results.parquet",
@@ -51,11 +52,32 @@ def test_it_tells_what_it_wrote(folder: Path, tmp_path: Path) -> None:
 def test_as_json(folder: Path, tmp_path: Path) -> None:
     done = call(folder, "--out", tmp_path, "--no-figures", "--json")
     assert (done.exit_code, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
-    assert told["page"] == str(tmp_path / "report.html")
-    assert (told["figures"], told["compact"]) == ([], None)
-    assert all(Path(file).is_file() for file in told["tables"])
-    assert told["runs"]["done"] > 0
+    values = json.loads(done.stdout)
+    assert values["page"] == str(tmp_path / "report.html")
+    assert (values["figures"], values["compact"]) == ([], None)
+    assert all(Path(file).is_file() for file in values["tables"])
+    assert values["runs"]["done"] > 0
+    assert not {"winners", "missing_figures"} & set(values)
+
+
+def test_the_papers_results_say_who_wins(tmp_path: Path) -> None:
+    paper_results(grid_cells(targets=("table2",))).write(tmp_path)
+    done = call(tmp_path)
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert "no results for figure1, figure4, figure5, figure6" in lines
+    assert any(line.startswith("winner as published in ") for line in lines)
+    values = json.loads(call(tmp_path, "--json").stdout)
+    assert values["missing_figures"] == ["figure1", "figure4", "figure5", "figure6"]
+    assert values["winners"]["table2-mnist"]["columns"] == 6
+
+
+def test_one_run(folder: Path, tmp_path: Path) -> None:
+    run = next(path for path in sorted((folder / "runs").iterdir()) if "fedra" in path.name)
+    done = call(run, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[0] == "runs: 1 done"
+    assert f"<h1>Run {run.name}</h1>" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_folder_without_results_is_told(tmp_path: Path) -> None:

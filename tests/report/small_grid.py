@@ -12,7 +12,7 @@ GRID = {
 }
 
 
-def small_grid(path, *, name="paper-quick-small", values=None, leave_out=()):
+def small_grid(path, *, name="small", values=None, leave_out=()):
     """Run a grid into a folder, but for the runs whose name has one of these words in it; return the grid."""
     grid = Grid.from_dict(values or GRID)
     folder = GridFolder(path=path)

@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 
 from fedra.experiments import Results
-from fedra.experiments.compact_files import SCORE_EDGES
+from fedra.experiments.compact_files import CURVE_TYPES, SCORE_EDGES
+from fedra.report import Extension, ReportData, Section, TextTable
 from fedra.report.model import Column, Entry, Row, Table
 from fedra.rules import RULES
 from fedra.simulation import SimulationConfig
 
+_WRONGLY_REJECTED = list(CURVE_TYPES)[5]
 HOSTILE = """</script><img src=x onerror="document.title='owned'">'&$title"""
 RULE_LABELS = {
     "krum": "Krum",
@@ -33,6 +35,15 @@ ROUNDS = 250
 FAILED = (("iid", "fixed", "rfa", "lie", 10.0, 0), ("iid", "dynamic", "fedra", "optimize", 10.0, 1))
 MISSING = ("iid", "fixed", "truncate", "optimize", 10.0, 0)
 ERROR = f"RuntimeError: the weights are not finite {HOSTILE}"
+
+
+TEXT = TextTable(
+    label=f"Winners {HOSTILE}",
+    heads=("attack", "points behind"),
+    lines=(("LIE", "✓ same"), (HOSTILE, "✗ differs")),
+    numbers=frozenset({1}),
+    heading=f"1 of 2 the same {HOSTILE}",
+)
 
 
 def config(partition, setting, rule, attack, alpha_q, seed, **others):
@@ -144,7 +155,7 @@ def _counted(rng, filters, estimates):
         {
             "caught": int(rng.integers(90, 125)) if filters else 0,
             "missed": int(rng.integers(0, 30)) if filters else 125,
-            "wronged": int(rng.integers(0, 25)) if filters else 0,
+            _WRONGLY_REJECTED: int(rng.integers(0, 25)) if filters else 0,
             "estimate_error": float(rng.uniform(0.5, 3)) if estimates else np.nan,
         }
         for _ in range(ROUNDS // 25)
@@ -164,14 +175,15 @@ def tables(found):
         rows = [_row(found, partition, setting, rule, columns) for rule in RULE_LABELS]
         ignorant = [row for row in rows if row.family == "quantity-ignorant"]
         best = tuple(
-            max((row.entries[at] for row in ignorant if row.entries[at]), key=lambda entry: entry.mean or 0)
+            _named(max((row.entries[at] for row in ignorant if row.entries[at]), key=lambda entry: entry.mean or 0))
             for at in range(len(columns))
         )
-        first = Row(label="Best QI", family="quantity-ignorant", entries=best)
+        first = Row(label="Best QI", family="quantity-ignorant", rule="best-quantity-ignorant", entries=best)
         made.append(
             Table(
                 key=f"table{number}-mnist",
                 title=f"Table {number}: MNIST, {partition}, {setting} ratio",
+                group=f"Table {number}",
                 number=number,
                 dataset="mnist",
                 partition=partition,
@@ -181,11 +193,22 @@ def tables(found):
                 rows=(first, *rows[-len(aware) :]),
             )
         )
-        made.append(
-            dataclasses.replace(made[-1], key=f"table{number + 1}-mnist", number=number + 1, **_ignorant(ignorant))
-        )
-        made[-1] = dataclasses.replace(made[-1], title=f"Table {number + 1}: MNIST, {partition}, {setting} ratio")
+        odd = number + 1
+        names = {"key": f"table{odd}-mnist", "number": odd, "group": f"Table {odd}"}
+        title = f"Table {odd}: MNIST, {partition}, {setting} ratio"
+        made.append(dataclasses.replace(made[-1], title=title, **names, **_ignorant(ignorant)))
     return tuple(made)
+
+
+def report(found):
+    """Return the results as a report takes them, what is added to it, and its own tables."""
+    sections = (Section(key="winners", title="Who wins", caption="So.", tables=(TEXT,), markdown="| a |"),)
+    extension = Extension(heading="The paper's tables", tables=tables(found), sections=sections)
+    return ReportData.of(found), extension, studies(found)
+
+
+def _named(entry):
+    return dataclasses.replace(entry, by=RULE_LABELS[entry.rule])
 
 
 def _ignorant(rows):
@@ -212,9 +235,10 @@ def _row(found, partition, setting, rule, columns):
                 runs=tuple(there["run"]),
                 published=round(_level(rule, column.attack, column.alpha_q, partition) + len(rule) % 5 - 2, 2),
                 rule=rule,
+                statuses=tuple(there["status"]),
             )
         )
-    return Row(label=RULE_LABELS[rule], family=str(RULES[rule].family), entries=tuple(entries))
+    return Row(label=RULE_LABELS[rule], family=str(RULES[rule].family), rule=rule, entries=tuple(entries))
 
 
 def studies(found):
@@ -224,9 +248,14 @@ def studies(found):
     for label, group in cells.groupby("rule", sort=False):
         done = group["final_accuracy"].dropna()
         entry = Entry(
-            mean=float(done.mean()), std=float(done.std()), runs=tuple(group["run"]), published=None, rule=str(label)
+            mean=float(done.mean()),
+            std=float(done.std()),
+            runs=tuple(group["run"]),
+            statuses=tuple(group["status"]),
+            published=None,
+            rule=str(label),
         )
-        rows.append(Row(label=str(label), family="quantity-robust", entries=(entry,)))
+        rows.append(Row(label=str(label), family="quantity-robust", rule=str(label), entries=(entry,)))
     return (
         Table(
             key="study-variance-mnist-iid-dynamic",

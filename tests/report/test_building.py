@@ -1,20 +1,24 @@
 """A whole report: all files, the same from run folders and from compact files, whatever state the runs are in."""
 
+import re
 import shutil
 import sys
+from dataclasses import replace
 
 import pytest
-from tests.report.paper_results import grid_cells, paper_results
 from tests.report.small_grid import GRID, fail, small_grid
 
 from fedra.experiments import Results
-from fedra.report import build_report
-from fedra.report.drawing import require_matplotlib
+from fedra.report import Extension, Reference, ReportData, build_report, grid_tables
+from fedra.report.appearance import DISPLAY_NAMES
+from fedra.report.figures import Drawing, require_matplotlib
+from fedra.report.figures.curves import curve_drawing
+from fedra.report.figures.drawing import panels, styled
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A paper's grid with a study beside it; one run failed, one was not started."""
+    """A grid with another beside it; one run failed, one was not started."""
     path = tmp_path_factory.mktemp("grid")
     grid = small_grid(path, leave_out=("fedavg-lie-q10-seed1", "median-lie-seed1"))
     study = {"rules": [{"rule": "fedra", "label": "a|b_$&"}], "attacks": ["lie"], "fixed": GRID["fixed"]}
@@ -32,12 +36,12 @@ def test_what_is_written(whole, report):
     assert report.page == whole / "report" / "report.html"
     assert "<html" in report.page.read_text(encoding="utf-8")
     names = {file.name for file in report.tables}
-    assert {"all.csv", "table4-digits.md", "table4-digits.csv", "table4-digits.tex", "table5-digits.md"} <= names
-    assert "study-x-digits-iid-dynamic.tex" in names
-    assert "figure1-digits-iid-dynamic.csv" in names
+    stems = ("small-digits-iid-dynamic", "study-x-digits-iid-dynamic")
+    assert names == {"all.csv", *(f"{stem}.{kind}" for stem in stems for kind in ("md", "csv", "tex"))}
     assert all(file.is_file() and file.stat().st_size for file in (*report.tables, *report.figures))
-    assert {file.name for file in report.figures} >= {"figure1.png", "figure1.svg"}
-    assert report.missing == ("figure2", "figure4", "figure5", "figure6")
+    drawn = {f"curves-{stem}.{kind}" for stem in stems for kind in ("png", "svg")}
+    assert {file.name for file in report.figures} == drawn
+    assert (report.missing, report.notes, report.values) == ((), (), {})
     assert report.counts["failed"] == 1
     assert report.counts["missing"] == 1
 
@@ -47,8 +51,8 @@ def test_the_summary_has_it_all(report):
     assert r"RuntimeError: &lt;b&gt;lost&lt;/b&gt; \| all" in text
     assert "1 failed, 1 missing" in text
     assert r"a\|b\_\$&amp;" in text
-    assert "No results for figure2, figure4, figure5, figure6." in text
-    assert "![Figure 1: accuracy without attack, by family of rules.](figures/figure1.png)" in text
+    assert text.startswith("# Results of small, study-x\n")
+    assert "](figures/curves-small-digits-iid-dynamic.png)" in text
     assert "Mean error of the estimated number of malicious clients" in text
 
 
@@ -85,18 +89,6 @@ def test_nothing_was_run_yet(tmp_path):
     assert "missing" in made.summary.read_text(encoding="utf-8")
 
 
-def test_hundreds_of_cells_at_once(tmp_path):
-    cells = grid_cells(datasets=("mnist",), num_seeds=2)
-    assert len(cells) > 400
-    paper_results(cells).write(tmp_path)
-    told = []
-    made = build_report(tmp_path, figures=False, progress=lambda *step: told.append(step))
-    assert sum(share.columns for share in made.agreement) == 18
-    assert (tmp_path / "report" / "tables" / "winners.csv").is_file()
-    assert made.page.stat().st_size < 5_000_000
-    assert told[-1] == ("writing the page", 1, 1)
-
-
 def test_an_empty_grid_is_told(tmp_path):
     (tmp_path / "grids").mkdir()
     (tmp_path / "grids" / "x.json").write_text("[]", encoding="utf-8")
@@ -115,5 +107,59 @@ def test_missing_matplotlib_is_told_before_any_work(whole, tmp_path, monkeypatch
     assert build_report(whole, tmp_path / "out", figures=False).page.is_file()
 
 
+def test_what_a_reference_adds(whole, tmp_path):
+    drawn = []
+
+    def picture(_data, tables):
+        drawn.append([table.key for table in tables])
+        with styled():
+            figure, _ = panels(1, 1, width=2, height=2)
+        yield Drawing(key="extra", caption="An extra figure.", figure=figure)
+
+    def extension(data):
+        return Extension(
+            title="Compared",
+            names={**DISPLAY_NAMES, "fedavg": "Average"},
+            grids=frozenset({"study-x"}),
+            heading="Their tables",
+            tables=grid_tables(data, without=["small"]),
+            figures={"extra": picture, "nothing": lambda _data, _tables: ()},
+            files={"extra.csv": "a\n"},
+            notes=("so it is",),
+            values={"so": 1},
+        )
+
+    def published(outcome):
+        return 50.0 if outcome.attack == "lie" else None
+
+    reference = Reference(source="Somebody", published=published, extension=extension)
+    made = build_report(whole, tmp_path, reference=reference)
+    assert drawn == [["study-x-digits-iid-dynamic", "small-digits-iid-dynamic"]]
+    assert (made.missing, made.notes, made.values) == (("nothing",), ("so it is",), {"so": 1})
+    assert "extra.csv" in {file.name for file in made.tables}
+    text = made.summary.read_text(encoding="utf-8")
+    assert text.startswith("# Compared\n")
+    assert re.findall("^## (.*)$", text, re.MULTILINE) == ["Their tables", "Other comparisons", "Figures"]
+    assert "| Average |" in text
+    assert "(50.00, " in text
+    page = made.page.read_text(encoding="utf-8")
+    assert 'alt="An extra figure."' in page
+    assert "Published: Somebody." in page
+
+
+def test_own_rules_stand_out_in_the_curves(whole):
+    data = ReportData.of(Results.read(whole))
+    (table,) = grid_tables(data, without=["study-x"])
+    own = replace(table, rows=(*table.rows[:1], replace(table.rows[1], own=True), *table.rows[2:]))
+    lines = {}
+    for name, made in (("plain", table), ("own", own)):
+        axes = curve_drawing(made, data.curves).figure.axes[1]
+        lines[name] = [(line.get_linewidth(), line.get_zorder(), line.get_alpha()) for line in axes.lines]
+    assert [row.rule for row in table.rows] == ["fedavg", "median", "fedra"]
+    assert max(lines["plain"]) == lines["plain"][2]
+    assert max(lines["own"]) == lines["own"][1]
+    assert lines["own"][0] == lines["own"][2] < lines["plain"][0]
+
+
 def test_results_are_read_once_written(report):
-    assert set(Results.read(report.compact).cells["grid"]) == {"paper-quick-small", "study-x"}
+    assert set(Results.read(report.compact).cells["grid"]) == {"small", "study-x"}

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
+from rich.table import Column, Table
 
-from fedra.cli.console import mistakes_told
+from fedra.cli.console import console, errors, mistakes_told, show
 from fedra.cli.grid_options import AsJson, DryRun, EngineChoice, Engines, Quiet, RayAddress, Workers
 from fedra.cli.parameters import parsed
 
+if TYPE_CHECKING:
+    from fedra.cli.grid_running import Machinery, Plan
+    from fedra.paper import DatasetStatistics, Reproduction
+    from fedra.report import model
+    from fedra.report.model.outcomes import ReportData
+
 _ALL = "all"
 _ADDED = "write it as my_rules:Mine, or 'my_rules:Mine cap=50 label=Capped'"
+# What is in brackets fits into one line, also where a narrow terminal breaks the entry before it.
+_NARROWEST = len("(99.99, +99.99)")
+_HEADINGS = ("classes", "train", "test", "clients", "mean quantity", "std", "max")
 
 
 def paper(
@@ -48,8 +61,7 @@ def paper(
 ) -> None:
     """Make the paper's tables and figures; call it again to go on, or with other rules or seeds to add to them."""
     from fedra.cli.grid_running import Machinery
-    from fedra.cli.paper_running import Work
-    from fedra.experiments import Reproduction
+    from fedra.paper import Reproduction
 
     with mistakes_told():
         work = Work(
@@ -68,16 +80,16 @@ def paper(
             report=not no_report,
             silent=quiet or as_json,
         )
-        told = work.plan_told() if dry_run else work.done()
+        outcome = work.plan() if dry_run else work.carry_out()
     if as_json:
-        typer.echo(json.dumps(told, indent=2))
-    if told.get("failed"):
+        typer.echo(json.dumps(outcome, indent=2))
+    if outcome.get("failed"):
         raise typer.Exit(1)
 
 
 def _targets(given: list[str]) -> tuple[str, ...]:
-    from fedra.experiments.reproduction import TARGETS
     from fedra.names import nearest
+    from fedra.paper.reproduction import TARGETS
 
     for name in given:
         if name not in (*TARGETS, _ALL):
@@ -86,11 +98,11 @@ def _targets(given: list[str]) -> tuple[str, ...]:
 
 
 def _rules(text: str) -> tuple[str, ...]:
-    """Read names of rules, also as the paper prints them: FedAdam is fedavg."""
-    from fedra.experiments import read_paper
+    """Read names of rules, also as the paper calls them: FedAdam is fedavg."""
+    from fedra.paper import read_paper
 
-    printed = {shown.lower(): name for name, shown in read_paper().names.items()}
-    return tuple(printed.get(name.lower(), name) for name in _split(text))
+    names = {theirs.lower(): ours for ours, theirs in read_paper().names.items()}
+    return tuple(names.get(name.lower(), name) for name in _split(text))
 
 
 def _rule_entry(text: str) -> str | dict[str, Any]:
@@ -117,3 +129,174 @@ def _number(text: str) -> float:
 
 def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What is wanted, where it goes, and whether to speak of it on the way."""
+
+    wanted: Reproduction
+    out: Path
+    machinery: Machinery
+    report: bool
+    silent: bool
+
+    def plan(self) -> dict[str, Any]:
+        """Say what would run, and return it as plain values."""
+        plan = self._plan()
+        notes = self._note([*self.wanted.absent().values(), *self._missing_data()])
+        if plan is None:
+            return {"notes": notes}
+        if not self.silent:
+            plan.say_counts()
+            plan.say_runs()
+        return {"notes": notes, "grid": plan.name, **plan.as_dict()}
+
+    def carry_out(self) -> dict[str, Any]:
+        """Run it, show the tables, write the report, and return what came of it as plain values."""
+        from fedra.cli.grid_running import carry_out
+        from fedra.experiments import Results
+        from fedra.paper.reproduction import STATISTICS
+        from fedra.report.figures import require_matplotlib
+        from fedra.report.model.outcomes import ReportData
+
+        plan = self._plan()
+        if missing := self._missing_data():
+            raise ValueError("; ".join(missing))
+        outcome: dict[str, Any] = {"notes": self._note(self.wanted.absent().values())}
+        if self.report:
+            require_matplotlib()
+        if STATISTICS in self.wanted.targets:
+            outcome["statistics"] = self._statistics()
+        if plan is None:
+            return outcome
+        if not self.silent:
+            plan.say_counts()
+        ending = carry_out(plan, self.machinery, silent=self.silent)
+        ending.say(quiet=self.silent)
+        data = ReportData.of(Results.read(self.out))
+        outcome |= {"grid": plan.name, **ending.as_dict(), "entries": self._tables(data)}
+        if self.report:
+            outcome["report"] = self._report(data)
+        return outcome
+
+    def _plan(self) -> Plan | None:
+        from fedra.cli.grid_running import Plan
+        from fedra.paper.reproduction import DIAGRAM, STATISTICS
+
+        grid = self.wanted.grid()
+        if grid is None:
+            absent = self.wanted.absent()
+            if STATISTICS not in self.wanted.targets and set(absent) != {DIAGRAM}:
+                raise ValueError(f"nothing to run: {'; '.join(absent.values())}")
+            return None
+        self.wanted.check_folder(self.out)
+        return Plan.of(grid, self.out, self.wanted.name)
+
+    def _missing_data(self) -> list[str]:
+        return self.wanted.missing_data(to_run=self.machinery.kind is Engines.LOCAL)
+
+    def _note(self, notes: Iterable[str]) -> list[str]:
+        notes = list(notes)
+        if not self.silent:
+            for note in notes:
+                errors.print(note, soft_wrap=True, markup=False)
+        return notes
+
+    def _statistics(self) -> list[dict[str, Any]]:
+        from fedra.paper.table1 import dataset_statistics
+
+        ours = [dataset_statistics(name, self.wanted.data_dir) for name in self.wanted.datasets]
+        if not self.silent:
+            show_statistics(ours)
+        return [asdict(line) for line in ours]
+
+    def _tables(self, data: ReportData) -> list[dict[str, Any]]:
+        from fedra.paper.tables import paper_tables, table_values
+
+        tables = [
+            table
+            for table in paper_tables(data)
+            if table.key.partition("-")[0] in self.wanted.targets and table.dataset in self.wanted.datasets
+        ]
+        if not self.silent:
+            for table in tables:
+                show_table(table)
+        return [entry for table in tables for entry in table_values(table)]
+
+    def _report(self, data: ReportData) -> str:
+        from fedra.files import folder_inside
+        from fedra.paper import PAPER
+        from fedra.report import write_report
+
+        if not self.silent:
+            errors.print("writing the report", soft_wrap=True)
+        page = str(write_report(data, folder_inside(self.out, "report"), reference=PAPER).page)
+        if not self.silent:
+            console.print(f"report: {page}", soft_wrap=True, markup=False)
+        return page
+
+
+def show_table(table: model.Table) -> None:
+    """Print a table of accuracies: a section for each attack, a line for each rule, a column for each alpha_q."""
+    lines = Table(Column("attack", no_wrap=True), Column("rule", no_wrap=True))
+    quantities = list(dict.fromkeys(column.alpha_q for column in table.columns))
+    for alpha_q in quantities:
+        heading = "accuracy" if alpha_q is None else f"alpha_q {alpha_q:g}"
+        lines.add_column(heading, justify="right", min_width=_NARROWEST)
+    for attack in dict.fromkeys(column.attack_label for column in table.columns):
+        places = {column.alpha_q: i for i, column in enumerate(table.columns) if column.attack_label == attack}
+        for row, best in zip(table.rows, table.best, strict=True):
+            entries = [row.entries[i] for i in places.values()]
+            if any(entries):
+                at = [places.get(alpha_q) for alpha_q in quantities]
+                texts = ["" if i is None else _text(row.entries[i], best[i]) for i in at]
+                lines.add_row(escape(attack), escape(_label(row, entries)), *texts)
+        lines.add_section()
+    caption = f"{table.caption} In brackets: published, and ours less published." if table.compared else table.caption
+    _show(table.title, lines, caption)
+
+
+def show_statistics(ours: Sequence[DatasetStatistics]) -> None:
+    """Print Table 1: our partitions, the paper's line under each that it has."""
+    from fedra.paper import read_paper
+
+    published = {line.dataset: line for line in read_paper().statistics}
+    lines = Table("data set", "")
+    for heading in _HEADINGS:
+        lines.add_column(heading, justify="right")
+    for line in ours:
+        lines.add_row(line.dataset, "ours", *_figures(line))
+        if line.dataset in published:
+            lines.add_row(line.dataset, "published", *_figures(published[line.dataset]))
+    _show("Table 1: data sets and the quantities of their clients", lines, "IID cut, before any cap on quantities")
+
+
+def _show(title: str, table: Table, caption: str) -> None:
+    """Print a table with its title also where there is no terminal: several follow one another."""
+    console.print(f"\n{escape(title)}", style="bold", soft_wrap=True)
+    show(table)
+    console.print(escape(caption), soft_wrap=True)
+
+
+def _figures(line: DatasetStatistics) -> list[str]:
+    values = [getattr(line, known.name) for known in fields(line) if known.name != "dataset"]
+    return [f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" for value in values]
+
+
+def _label(row: model.Row, entries: Iterable[model.Entry | None]) -> str:
+    """Say which rule is behind the row of the best ones."""
+    behind = dict.fromkeys(entry.by for entry in entries if entry is not None and entry.mean is not None)
+    return f"{row.label}: {', '.join(behind)}" if row.several and behind else row.label
+
+
+def _text(entry: model.Entry | None, best: bool) -> str:
+    if entry is None:
+        return ""
+    if entry.mean is None:
+        return "none done" if entry.published is None else f"none done ({entry.published:.2f})"
+    spread = "" if entry.std is None else f"±{entry.std:.2f}"
+    ours = f"{entry.mean:.2f}{spread}"
+    if best:
+        ours = f"[bold]{ours}[/]"
+    return ours if entry.difference is None else f"{ours} ({entry.published:.2f}, {entry.difference:+.2f})"

@@ -1,4 +1,4 @@
-"""`fedra report`: tables, figures and one page, of a grid's folder or of compact results."""
+"""`fedra report`: tables, figures and one page, of a grid's folder, of compact results, or of one run."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 _SECONDS_BETWEEN_LINES = 10.0
 
-Tell = Callable[[str, int, int], None]
+Step = Callable[[str, int, int], None]
 
 
 def report(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder of fedra grid or fedra paper, or compact files.")
+        Path, typer.Argument(metavar="DIR", help="Folder of fedra grid, fedra paper or fedra run, or compact files.")
     ],
     out: Annotated[Path | None, typer.Option(help="Folder for the report; default: report in DIR.")] = None,
     compact: Annotated[
@@ -35,30 +35,37 @@ def report(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
-    """Write the tables beside the paper's, the figures, and one HTML page that works offline."""
+    """Write the tables, the figures, and one HTML page that works offline, of whatever has been run."""
     with mistakes_told():
         # Imported late: drawing and data frames take a second, which --help should not.
+        from fedra.paper import PAPER
         from fedra.report import build_report
 
-        given = {} if title is None else {"title": title}
-        with _shown(quiet=quiet or as_json) as tell:
-            made = build_report(folder, out, figures=not no_figures, compact=compact, progress=tell, **given)
+        with _progress(quiet=quiet or as_json) as progress:
+            made = build_report(
+                *(folder, out),
+                title=title,
+                figures=not no_figures,
+                compact=compact,
+                progress=progress,
+                reference=PAPER,
+            )
     if as_json:
-        typer.echo(json.dumps(_told(made), indent=2))
+        typer.echo(json.dumps(_values(made), indent=2))
     elif not quiet:
         for line in _lines(made):
             console.print(line, soft_wrap=True, markup=False)
 
 
-def _told(made: Report) -> dict[str, object]:
+def _values(made: Report) -> dict[str, object]:
     return {
         "page": str(made.page),
         "summary": str(made.summary),
         "tables": [str(file) for file in made.tables],
         "figures": [str(file) for file in made.figures],
-        "missing_figures": list(made.missing),
-        "runs": made.counts,
-        "winners": {share.table: {"same": share.same, "columns": share.columns} for share in made.agreement},
+        **({"missing_figures": list(made.missing)} if made.missing else {}),
+        "runs": dict(made.counts),
+        **made.values,
         "compact": None if made.compact is None else str(made.compact),
     }
 
@@ -72,15 +79,13 @@ def _lines(made: Report) -> Iterator[str]:
         yield f"figures: {len(made.figures)} files in {made.figures[0].parent}"
     if made.missing:
         yield f"no results for {', '.join(made.missing)}"
-    if made.agreement:
-        same, columns = (sum(getattr(share, name) for share in made.agreement) for name in ("same", "columns"))
-        yield f"winner as published in {same} of {columns} columns"
+    yield from made.notes
     if made.compact is not None:
         yield f"compact results: {made.compact}"
 
 
 @contextmanager
-def _shown(*, quiet: bool) -> Iterator[Tell | None]:
+def _progress(*, quiet: bool) -> Iterator[Step | None]:
     """Yield what to call with how far it is: a bar on a terminal, a line now and then elsewhere."""
     if quiet:
         yield None
@@ -99,13 +104,13 @@ def _shown(*, quiet: bool) -> Iterator[Tell | None]:
         yield _now_and_then()
 
 
-def _now_and_then() -> Tell:
-    told = time.monotonic()
+def _now_and_then() -> Step:
+    last = time.monotonic()
 
-    def say(what: str, done: int, of: int) -> None:
-        nonlocal told
-        if time.monotonic() - told > _SECONDS_BETWEEN_LINES:
-            told = time.monotonic()
+    def step(what: str, done: int, of: int) -> None:
+        nonlocal last
+        if time.monotonic() - last > _SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
             errors.print(f"{what}: {done} of {of}", soft_wrap=True, markup=False)
 
-    return say
+    return step

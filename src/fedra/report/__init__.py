@@ -1,21 +1,24 @@
-"""Reports of results: tables beside the paper's, figures, and one page that holds it all."""
+"""Reports of results: tables, figures, and one page that holds it all; of any grids, or of one run."""
 
-from fedra.report.building import Report, build_report
+from fedra.report.building import Report, build_report, write_report
 from fedra.report.model import Column, Entry, Row, Table
-from fedra.report.tables import paper_tables, study_tables
-from fedra.report.winners import Agreement, Winner, agreements, winners
+from fedra.report.model.comparison import grid_tables
+from fedra.report.model.outcomes import Outcome, ReportData
+from fedra.report.reference import Extension, Reference, Section, TextTable
 
 __all__ = [
-    "Agreement",
     "Column",
     "Entry",
+    "Extension",
+    "Outcome",
+    "Reference",
     "Report",
+    "ReportData",
     "Row",
+    "Section",
     "Table",
-    "Winner",
-    "agreements",
+    "TextTable",
     "build_report",
-    "paper_tables",
-    "study_tables",
-    "winners",
+    "grid_tables",
+    "write_report",
 ]

@@ -1,0 +1,87 @@
+"""Tables as LaTeX."""
+
+from __future__ import annotations
+
+from itertools import groupby, pairwise
+
+from fedra.report.model import Column, Entry, Table
+from fedra.untrusted import one_line
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "{''}",
+    "`": r"\`{}",
+    "\N{MINUS SIGN}": "$-$",
+    "\N{PLUS-MINUS SIGN}": r"$\pm$",
+}
+
+
+def escaped(text: str) -> str:
+    """Return a text as LaTeX that prints it letter for letter."""
+    # A bracket after a line break would be taken for its length.
+    return "".join(_SPECIAL.get(c, c) for c in one_line(text)).replace("[", "{[}").replace("]", "{]}")
+
+
+def table_latex(table: Table) -> str:
+    r"""Return a table as LaTeX that needs \usepackage{booktabs} and nothing else."""
+    groups = [(label, len(list(group))) for label, group in groupby(c.attack_label for c in table.columns)]
+    ends = [1]
+    for _, width in groups:
+        ends.append(ends[-1] + width)
+    heads = [" & ".join(["", *(rf"\multicolumn{{{width}}}{{c}}{{{escaped(label)}}}" for label, width in groups)])]
+    rules = "".join(rf"\cmidrule(lr){{{begin + 1}-{end}}}" for begin, end in pairwise(ends))
+    if any(column.alpha_q is not None for column in table.columns):
+        heads.append(" & ".join(["", *(_quantity(column) for column in table.columns)]))
+    body = [
+        " & ".join([escaped(row.label), *(_entry(entry, top) for entry, top in zip(row.entries, best, strict=True))])
+        for row, best in zip(table.rows, table.best, strict=True)
+    ]
+    reading = " In parentheses: published." if table.compared else ""
+    lines = [
+        r"\begin{table}[t]",
+        r"\centering",
+        r"\small",
+        rf"\caption{{{escaped(table.title)}. {escaped(table.caption)}{reading}}}",
+        rf"\label{{tab:{table.key}}}",
+        rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
+        r"\toprule",
+        rf"{heads[0]} \\",
+        rules,
+        *(rf"{head} \\" for head in heads[1:]),
+        *([r"\midrule"] if len(heads) > 1 else []),
+        *(rf"{line} \\" for line in body),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _entry(entry: Entry | None, best: bool) -> str:
+    if entry is None:
+        return "--"
+    if entry.mean is None:
+        text = rf"\textit{{{entry.reason}}}"
+    else:
+        text = rf"\textbf{{{entry.mean:.2f}}}" if best else f"{entry.mean:.2f}"
+        if entry.std is not None:
+            text += rf"{{\scriptsize\,$\pm$\,{entry.std:.2f}}}"
+        if entry.num_done < len(entry.runs):
+            text += rf"{{\scriptsize\ {entry.num_done}/{len(entry.runs)} seeds}}"
+    return text if entry.published is None else rf"{text} {{\scriptsize({entry.published:.2f})}}"
+
+
+def _quantity(column: Column) -> str:
+    return "" if column.alpha_q is None else rf"$\alpha_q={column.alpha_q:g}$"
