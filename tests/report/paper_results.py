@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 
 from fedra.experiments import Results
-from fedra.experiments.compact_files import SCORE_EDGES
 from fedra.experiments.reproduction import Reproduction
+from fedra.experiments.results import SCORE_EDGES
 from fedra.rules import RULES, Family
 
 FIGURES = ("filtering_precision", "filtering_recall", "mean_abs_error_malicious")
-_CURVE_COLUMNS = ["run", "round", "accuracy", "caught", "missed", "wronged", "estimate_error"]
+_CURVE_COLUMNS = ["run", "round", "accuracy", "caught", "missed", "wrongly_rejected", "estimate_error"]
 _SCORE_COLUMNS = ["run", "malicious", "low", "high", "count"]
 _WORDS = ("grid", "dataset", "partition", "setting", "rule", "attack", "run", "status", "error", "config")
 
@@ -81,7 +81,7 @@ def _curve(cell):
             "accuracy": end - (end - 10) * np.exp(-5 * number / last) * (number != last),
             "caught": 4,
             "missed": 1,
-            "wronged": 2,
+            "wrongly_rejected": 2,
             "estimate_error": 1.5 if cell.config.rule == "fedra" else np.nan,
         }
         for number in range(every, last + 1, every)

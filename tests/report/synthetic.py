@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fedra.experiments import Results
-from fedra.experiments.compact_files import SCORE_EDGES
+from fedra.experiments.results import SCORE_EDGES
 from fedra.report.model import Column, Entry, Row, Table
 from fedra.rules import RULES
 from fedra.simulation import SimulationConfig
@@ -144,7 +144,7 @@ def _counted(rng, filters, estimates):
         {
             "caught": int(rng.integers(90, 125)) if filters else 0,
             "missed": int(rng.integers(0, 30)) if filters else 125,
-            "wronged": int(rng.integers(0, 25)) if filters else 0,
+            "wrongly_rejected": int(rng.integers(0, 25)) if filters else 0,
             "estimate_error": float(rng.uniform(0.5, 3)) if estimates else np.nan,
         }
         for _ in range(ROUNDS // 25)

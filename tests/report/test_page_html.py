@@ -178,7 +178,7 @@ def test_curves_and_scores_come_with_their_runs(data):
     run = runs[name]
     assert data["pool"][run["rounds"]] == lines["round"].tolist()
     assert run["accuracy"] == pytest.approx(lines["accuracy"].tolist(), abs=0.0051)
-    precision = lines["caught"] / (lines["caught"] + lines["wronged"])
+    precision = lines["caught"] / (lines["caught"] + lines["wrongly_rejected"])
     assert run["precision"] == pytest.approx(precision.tolist(), abs=0.00051)
     recall = lines["caught"] / (lines["caught"] + lines["missed"])
     assert run["recall"] == pytest.approx(recall.tolist(), abs=0.00051)

@@ -25,7 +25,7 @@ from fedra.experiments import (
     run_grid,
     usable_cores,
 )
-from fedra.experiments.folder import RESULTS
+from fedra.experiments.grid_folder import RESULTS
 
 
 @dataclass(frozen=True, kw_only=True)

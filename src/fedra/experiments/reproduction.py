@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fedra.data import default_partition_seed, load_dataset, partition, partition_statistics
-from fedra.experiments.folder import read_results
 from fedra.experiments.grid import AXES, Grid
+from fedra.experiments.grid_folder import read_results
 from fedra.experiments.paper import BEST_IGNORANT, DatasetStatistics, Figure, read_paper
 from fedra.experiments.protocols import Protocol, read_protocols
 from fedra.names import nearest

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fedra.experiments import read_paper
-from fedra.experiments.compact_files import SCORE_EDGES
+from fedra.experiments.results import SCORE_EDGES
 from fedra.report.cells import ReportCell, in_order
 from fedra.report.colours import BENIGN, MALICIOUS
 from fedra.report.drawing import Drawing, label, legend_below, panels, styled

@@ -24,7 +24,7 @@ _FIGURES = (
     "filtering_recall",
     "mean_abs_error_malicious",
 )
-_NO_CURVE = pd.DataFrame(columns=["round", "accuracy", "caught", "missed", "wronged", "estimate_error"])
+_NO_CURVE = pd.DataFrame(columns=["round", "accuracy", "caught", "missed", "wrongly_rejected", "estimate_error"])
 
 
 def page_data(results: Results, tables: Sequence[Table]) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _curve(lines: pd.DataFrame, pool: _Pool) -> dict[str, Any]:
     return {
         "rounds": pool.place(rounds, tuple(rounds)),
         "accuracy": [_rounded(value, 2) for value in ordered["accuracy"]],
-        "precision": _shares(caught, ordered["wronged"]),
+        "precision": _shares(caught, ordered["wrongly_rejected"]),
         "recall": _shares(caught, ordered["missed"]),
         "estimate": [_rounded(value, 2) for value in ordered["estimate_error"]],
     }

@@ -1,15 +1,15 @@
-"""Running one cell into its folder, from the start or from its checkpoint; an error is an outcome, not an end."""
+"""One run as a job: what is reported while it runs, and running it, from the start or from its checkpoint."""
 
 from __future__ import annotations
 
 import json
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from fedra.data import Dataset, load_dataset
-from fedra.experiments.events import Advanced, Failed, Finished, Report, Started
 from fedra.files import inside, write_text
 from fedra.simulation import SimulationConfig, resume, simulate, to_toml
 from fedra.simulation.folder import CONFIG
@@ -28,8 +28,49 @@ class Job:
     folder: Path
 
 
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """A run has begun, or gone on from a checkpoint."""
+
+    run: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advanced:
+    """A run has finished `round` rounds; `accuracy` is the last one measured, in percent."""
+
+    run: str
+    round: int
+    accuracy: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """A run is complete and its folder written; `seconds` are those of this attempt."""
+
+    run: str
+    accuracy: float | None
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """A run ended with an error, in one line and in full."""
+
+    run: str
+    error: str
+    trace: str
+
+
+Event = Started | Advanced | Finished | Failed
+Report = Callable[[Event], None]
+
+
 class Attempts:
-    """Runs one job after another in this process, and keeps the last data set for the next job."""
+    """Runs one job after another in this process, and keeps the last data set for the next job.
+
+    An error of a run is returned as its outcome, so that the other runs go on.
+    """
 
     def __init__(self) -> None:
         self._key = ""
@@ -71,18 +112,18 @@ class Attempts:
 
 
 class _Throttled:
-    """Reports rounds now and then, and every measured accuracy."""
+    """Reports at most two rounds a second, and every measured accuracy."""
 
     def __init__(self, run: str, report: Report) -> None:
         self._run, self._report = run, report
         self._accuracy: float | None = None
-        self._told = 0.0
+        self._last_report = 0.0
 
     def __call__(self, outcome: RoundOutcome) -> None:
         now = time.monotonic()
         if outcome.accuracy is not None:
             self._accuracy = outcome.accuracy
-        elif now - self._told < _SECONDS_BETWEEN_REPORTS:
+        elif now - self._last_report < _SECONDS_BETWEEN_REPORTS:
             return
-        self._told = now
+        self._last_report = now
         self._report(Advanced(run=self._run, round=outcome.round + 1, accuracy=self._accuracy))

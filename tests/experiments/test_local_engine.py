@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fedra.experiments import Event, Failed, Finished, Grid, GridFolder, LocalEngine, Started, read_results, run_grid
-from fedra.experiments.events import Report
+from fedra.experiments.jobs import Report
 from fedra.simulation import SimulationConfig, resume, simulate
 
 FIXED = {"rounds": 12, "num_sampled": 20, "eval_every": 4, "checkpoint_every": 4}
