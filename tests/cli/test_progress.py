@@ -21,7 +21,7 @@ def lines_of(monkeypatch: pytest.MonkeyPatch, *, width: int, terminal: bool, lab
     console = Console(file=text, width=width, force_terminal=terminal, color_system=None, legacy_windows=False)
     monkeypatch.setattr(progress, "errors", console)
     monkeypatch.setattr(progress, "is_terminal", lambda: terminal)
-    with progress.shown(label, total) as step:
+    with progress.progress_bar(label, total) as step:
         assert step is not None
         for number in range(total):
             step(outcome(number, accuracy=94.71 if number == total - 1 else None))
@@ -61,5 +61,5 @@ def test_lines_come_at_the_end_and_now_and_then(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_quiet_has_nothing_to_call() -> None:
-    with progress.shown("x", 3, quiet=True) as step:
+    with progress.progress_bar("x", 3, quiet=True) as step:
         assert step is None

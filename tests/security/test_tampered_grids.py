@@ -20,7 +20,7 @@ from tests.security.mutations import DAMAGES, VALUES, copied, files_of, json_tex
 from typer.testing import CliRunner
 
 from fedra.cli import app
-from fedra.cli.console import mistakes_told
+from fedra.cli.console import errors_reported
 from fedra.experiments import Results, run_grid
 from fedra.experiments.jobs import Attempts
 from fedra.report import build_report
@@ -193,7 +193,7 @@ def test_any_mutation_makes_a_report_of_all_the_rest_or_a_line(folders, tmp_path
         said = f"seed {seed}, number {number}: {file.relative_to(path)}, {what}"
         capsys.readouterr()
         try:
-            with within(120), mistakes_told():
+            with within(120), errors_reported():
                 build_report(path, tmp_path / "report", figures=False)
                 found = Results.read(path).cells
         except typer.Exit:

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from fedra.cli.console import mistakes_told
-from fedra.cli.grid_options import AsJson, DryRun, EngineChoice, Engines, Quiet, RayAddress, Workers
-from fedra.cli.parameters import parsed
+from fedra.cli.console import errors_reported
+from fedra.cli.options import AsJson, DryRun, EngineChoice, Engines, Quiet, RayAddress, Workers, parse_parameter
 
 _ALL = "all"
 _ADDED = "write it as my_rules:Mine, or 'my_rules:Mine cap=50 label=Capped'"
@@ -47,11 +46,11 @@ def paper(
     as_json: AsJson = False,
 ) -> None:
     """Make the paper's tables and figures; call it again to go on, or with other rules or seeds to add to them."""
-    from fedra.cli.grid_running import Machinery
+    from fedra.cli.execution import EngineOptions
     from fedra.cli.paper_running import Work
     from fedra.experiments import Reproduction
 
-    with mistakes_told():
+    with errors_reported():
         work = Work(
             wanted=Reproduction(
                 targets=_targets(targets or [_ALL]),
@@ -64,7 +63,7 @@ def paper(
                 data_dir=data_dir,
             ),
             out=out,
-            machinery=Machinery(kind=engine, workers=workers, ray_address=ray_address),
+            machinery=EngineOptions(kind=engine, workers=workers, ray_address=ray_address),
             report=not no_report,
             silent=quiet or as_json,
         )
@@ -103,7 +102,7 @@ def _rule_entry(text: str) -> str | dict[str, Any]:
     name, *settings = words
     if not settings:
         return name
-    parameters = dict(parsed(setting, f"--add-rule {name}") for setting in settings)
+    parameters = dict(parse_parameter(setting, f"--add-rule {name}") for setting in settings)
     label = parameters.pop("label", None)
     return {"rule": name, "params": parameters} | ({} if label is None else {"label": str(label)})
 

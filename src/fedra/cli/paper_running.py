@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fedra.cli.console import console, errors
-from fedra.cli.grid_options import Engines
-from fedra.cli.grid_running import Machinery, Plan, carry_out
+from fedra.cli.execution import EngineOptions, Plan, run_plan
+from fedra.cli.options import Engines
 from fedra.cli.paper_tables import entries_of, tell_statistics, tell_table
 from fedra.data import dataset_status
 from fedra.experiments import Reproduction, Results
@@ -24,7 +24,7 @@ class Work:
 
     wanted: Reproduction
     out: Path
-    machinery: Machinery
+    machinery: EngineOptions
     report: bool
     silent: bool
 
@@ -35,8 +35,8 @@ class Work:
         if plan is None:
             return {"notes": notes}
         if not self.silent:
-            plan.say_counts()
-            plan.say_runs()
+            plan.print_counts()
+            plan.print_runs()
         return {"notes": notes, "grid": plan.name, **plan.as_dict()}
 
     def done(self) -> dict[str, Any]:
@@ -52,9 +52,9 @@ class Work:
         if plan is None:
             return told
         if not self.silent:
-            plan.say_counts()
-        ending = carry_out(plan, self.machinery, silent=self.silent)
-        ending.say(quiet=self.silent)
+            plan.print_counts()
+        ending = run_plan(plan, self.machinery, silent=self.silent)
+        ending.print_summary(quiet=self.silent)
         told |= {"grid": plan.name, **ending.as_dict(), "entries": self._tables()}
         if self.report:
             told["report"] = self._report()

@@ -9,7 +9,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Column, Table
 
-from fedra.cli.console import console, show
+from fedra.cli.console import console, print_table
 from fedra.experiments import DatasetStatistics, read_paper
 from fedra.report import model
 from fedra.report.names import printed
@@ -75,7 +75,7 @@ def tell_statistics(ours: Sequence[DatasetStatistics]) -> None:
 def _tell(title: str, table: Table, caption: str) -> None:
     """Print a table with its title also where there is no terminal: several follow one another."""
     console.print(f"\n{escape(title)}", style="bold", soft_wrap=True)
-    show(table)
+    print_table(table)
     console.print(escape(caption), soft_wrap=True)
 
 

@@ -55,8 +55,8 @@ class _Tally:
 
 
 @contextmanager
-def shown(label: str, rounds: int, *, quiet: bool = False) -> Iterator[Callback | None]:
-    """Yield what to call after each round; `rounds` is the number of the last one."""
+def progress_bar(label: str, rounds: int, *, quiet: bool = False) -> Iterator[Callback | None]:
+    """Show the progress of a run; yield what to call after each round. `rounds` is the number of the last one."""
     if quiet:
         yield None
     elif is_terminal():
@@ -93,14 +93,14 @@ def _moving(bar: Progress, label: str, rounds: int) -> Callback:
 
 def _lines(label: str, rounds: int) -> Callback:
     tally = _Tally()
-    told = time.perf_counter()
+    last_line = time.perf_counter()
 
     def step(outcome: RoundOutcome) -> None:
-        nonlocal told
+        nonlocal last_line
         tally.add(outcome)
         number = outcome.round + 1
-        if number == rounds or time.perf_counter() - told > _SECONDS_BETWEEN_LINES:
-            told = time.perf_counter()
+        if number == rounds or time.perf_counter() - last_line > _SECONDS_BETWEEN_LINES:
+            last_line = time.perf_counter()
             left = (rounds - number) / tally.rate
             line = f"{label}: round {number}/{rounds}  {tally.words()}  {left:.0f} s left"
             errors.print(line, soft_wrap=True, markup=False)
