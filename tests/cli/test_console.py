@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -86,6 +85,5 @@ def test_a_table_is_framed_on_a_terminal_only(
 def test_sigterm_is_an_interrupt_and_afterwards_what_it_was() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(KeyboardInterrupt), terminated_as_interrupted():
-        os.kill(os.getpid(), signal.SIGTERM)
-        signal.pause()
+        signal.raise_signal(signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is before

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from tests.cli.test_listing import line_of, printed
@@ -13,7 +14,7 @@ from tests.data.conftest import write_idx  # noqa: F401
 from tests.security.test_hostile_mirrors import CONTENT, mirror, whole
 from typer.testing import CliRunner
 
-from fedra.cli import app
+from fedra.cli import app, data
 from fedra.data import DATASETS, RemoteFile, Source
 
 
@@ -58,5 +59,5 @@ def test_a_download_prints_where_the_files_are(tmp_path: Path, monkeypatch: pyte
 
 
 def test_the_help_names_what_can_be_downloaded() -> None:
-    text = printed("data", "get", "--help")
+    text = get_type_hints(data.get, include_extras=True)["name"].__metadata__[0].help
     assert all((name in text) == (spec.source is not None) for name, spec in DATASETS.items() if name != "digits")

@@ -16,7 +16,8 @@ from fedra.data import DATASETS, dataset_status, download_dataset, resolve_data_
 
 data_app = typer.Typer(help="List the data sets, or get one.", invoke_without_command=True)
 
-_DOWNLOADABLE = ", ".join(name for name, spec in DATASETS.items() if spec.source is not None)
+_NAMES = ", ".join(name for name, spec in DATASETS.items() if spec.source is not None)
+Downloadable = Annotated[str, typer.Argument(help=f"One of {_NAMES}.")]
 
 
 @data_app.callback()
@@ -41,7 +42,7 @@ def _joined(*sentences: str | None) -> str:
 
 
 @data_app.command("get")
-def get(name: Annotated[str, typer.Argument(help=f"One of {_DOWNLOADABLE}.")], data_dir: DataDir = None) -> None:
+def get(name: Downloadable, data_dir: DataDir = None) -> None:
     """Download a data set, checked against its checksum; an interrupted download goes on where it stopped."""
     with errors_reported():
         target = resolve_data_dir(data_dir)
