@@ -126,5 +126,5 @@ def _check_kind(path: Path, *kinds: int) -> None:
     except FileNotFoundError:
         return
     if kind not in kinds:
-        said = f"a link to {os.readlink(path)!r}" if kind == stat.S_IFLNK else _KINDS.get(kind, "a device")
-        raise OSError(f"{path} is {said}, where a file belongs; move it away, or name another place")
+        found = f"a link to {os.readlink(path)!r}" if kind == stat.S_IFLNK else _KINDS.get(kind, "a device")
+        raise OSError(f"{path} is {found}, where a file belongs; move it away, or name another place")

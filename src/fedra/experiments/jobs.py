@@ -95,7 +95,7 @@ class Attempts:
         if (job.folder / CONFIG).is_file():
             # The name fixes all but where the data lie and how often to save; for those the grid of today counts.
             write_text(job.folder / CONFIG, to_toml(job.config))
-            # Trusted: what the file said before is gone.
+            # Trusted: what was in the file before is gone.
             result = resume(job.folder, progress=progress, dataset=dataset, trust=True)
         else:
             result = simulate(job.config, out=job.folder, progress=progress, dataset=dataset)
