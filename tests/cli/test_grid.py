@@ -96,6 +96,11 @@ def test_a_cell_that_fails_makes_the_exit_code() -> None:
     [
         ('rules = ["fedar"]', (), "did you mean 'fedra'?"),
         ("rules = ", (), "small.toml is not valid TOML"),
+        ("rules = 3", (), "rules=3; give a list of at least one entry"),
+        ("fixed = 3", (), "[fixed]=3; give a table"),
+        ("alpha_q = [true]", (), "an entry of alpha_q=True; give finite numbers"),
+        ('rules = [{rule = "fedra", label = 1}]', (), "label of an entry of rules=1; give a text"),
+        ('attacks = [{attack = "lie", params = {z = "big"}}]', (), "z='big'; give a number, or 'max'"),
         (SMALL, ("--ray-address", "x:1"), "--ray-address x:1 is for --engine ray"),
     ],
 )

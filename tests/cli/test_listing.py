@@ -1,17 +1,11 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from typer.testing import CliRunner
 
-import fedra
 from fedra import RULES
 from fedra.attacks import ATTACKS
 from fedra.cli import app
-from fedra.data import DATASETS
 
 
 def printed(*arguments: str) -> str:
@@ -45,34 +39,3 @@ def test_attacks_are_listed_with_parameters() -> None:
 def test_formulas_are_readable_without_latex(command: str) -> None:
     text = printed(command)
     assert not any(mark in text for mark in ("\\", "math", "frac", "operatorname", "`"))
-
-
-def test_data_sets_are_listed_with_what_to_do(tmp_path: Path) -> None:
-    text = printed("data", "--data-dir", str(tmp_path))
-    for name in DATASETS:
-        line_of(name, text)
-    assert "ready" in line_of("digits", text)
-    assert f"fedra data get mnist --data-dir {tmp_path}" in line_of("mnist", text)
-
-
-def test_data_without_a_place_to_put_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("FEDRA_DATA", raising=False)
-    result = CliRunner().invoke(app, ["data", "get", "mnist"])
-    assert result.exit_code == 2
-    assert "no data directory; give --data-dir DIR, or set FEDRA_DATA" in result.stderr
-
-
-def test_data_that_cannot_be_downloaded(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["data", "get", "minst", "--data-dir", str(tmp_path)])
-    assert result.exit_code == 2
-    assert "mnist" in result.stderr
-
-
-def test_the_module_is_the_command() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "fedra", "--help"], capture_output=True, text=True, check=False, env=None
-    )
-    assert done.returncode == 0, done.stderr
-    for command in ("run", "demo", "rules", "attacks", "data"):
-        assert f" {command} " in done.stdout
-    assert fedra.__doc__ is not None

@@ -30,7 +30,7 @@ def lines_of(monkeypatch: pytest.MonkeyPatch, *, width: int, terminal: bool, lab
     console = Console(file=text, width=width, force_terminal=terminal, color_system=None, legacy_windows=False)
     monkeypatch.setattr(progress, "errors", console)
     monkeypatch.setattr(progress, "is_terminal", lambda: terminal)
-    with progress.shown(label, total) as (observer,):
+    with progress.progress_bar(label, total) as (observer,):
         for number in range(total):
             observer.round(record(number, **({"accuracy": 94.71} if number == total - 1 else {})))
     return [line for line in text.getvalue().replace("\r", "\n").splitlines() if line.strip()]
@@ -69,5 +69,5 @@ def test_lines_come_at_the_end_and_now_and_then(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_quiet_has_no_observer() -> None:
-    with progress.shown("x", 3, quiet=True) as observers:
+    with progress.progress_bar("x", 3, quiet=True) as observers:
         assert observers == ()

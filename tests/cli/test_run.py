@@ -164,6 +164,27 @@ def test_an_unknown_key_of_the_file() -> None:
     assert "unknown setting 'ronds'; did you mean 'rounds'?" in mistake("--config", "run.toml")
 
 
+@pytest.mark.parametrize(
+    ("text", "flags", "message"),
+    [
+        ("out = 3", (), "out=3; give the name of a folder"),
+        ('quiet = "no"', (), "quiet='no'; give True or False"),
+        ("json = 1", (), "json=1; give True or False"),
+        ('rule-params = "gamma=1"', ("--rule-param", "gamma=0.2"), "rule_params='gamma=1'; give a table"),
+        ('rule-params = "gamma=1"', (), "rule_params='gamma=1'; give a table"),
+        ('attack = "lie"\nattack-params = {z = true}', (), "z=True; give a number"),
+        ('optimizer-params = {beta1 = "high"}', (), "beta1='high'; give a finite number"),
+        ("lr = true", (), "lr=True; give a finite number above 0"),
+    ],
+)
+def test_a_wrong_kind_in_the_file_is_one_line(text: str, flags: tuple[str, ...], message: str) -> None:
+    Path("run.toml").write_text(text, encoding="utf-8")
+    told = mistake("--config", "run.toml", *flags)
+    assert told.startswith("error: ")
+    assert message in told
+    assert told.count("\n") == 1
+
+
 def test_a_directory_for_a_file() -> None:
     assert "is a folder, not a file; a file must be there" in mistake("--config", ".")
 
@@ -198,6 +219,7 @@ def test_output_that_nobody_looks_at_is_plain_lines() -> None:
     figures = dict(re.split(r" {2,}", line.strip()) for line in result.stdout.splitlines()[:-1])
     assert figures["clients"] == "140"
     assert figures["of them malicious"] == "14"
+    assert "mean error of the estimated number of malicious clients" in figures
     assert not set("│┃━─") & set(result.stdout)
     assert result.stdout.splitlines()[-1] == "records: x"
 

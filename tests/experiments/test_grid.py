@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,11 @@ from hypothesis import strategies as st
 
 from fedra import RULES, Family
 from fedra.experiments import Grid
+from fedra.experiments.grid import resolved, run_name
 from fedra.simulation import SimulationConfig, simulate
 
 IGNORANT = [name for name, rule in RULES.items() if rule.family is Family.IGNORANT]
+BASE = SimulationConfig(dataset="mnist", rule="fedra", attack="lie", alpha_q=10.0, seed=3)
 SHORT = {"rounds": 8, "num_sampled": 20}
 
 
@@ -120,29 +124,99 @@ def test_read_from_a_file(tmp_path: Path) -> None:
     [
         ({"rule": ["fedra"]}, r"a grid has no 'rule'; did you mean 'rules'\?"),
         ({"rules": ["fedar"]}, r"rule fedar: unknown rule 'fedar'; did you mean 'fedra'\?"),
-        ({"rules": "fedra"}, r"rules = 'fedra'; give a list"),
-        ({"rules": []}, r"rules = \[\]; give a list of at least one"),
+        ({"rules": "fedra"}, r"rules='fedra'; give a list"),
+        ({"rules": []}, r"rules=\[\]; give a list of at least one"),
         ({"rules": ["fedra", "fedra"]}, r"rules has 'fedra' twice"),
         ({"rules": [{"label": "x"}]}, r"an entry of rules has no rule"),
-        ({"rules": [{"rule": "fedra", "label": [1]}]}, r"an entry of rules has label = \[1\]; give a text"),
+        ({"rules": [{"rule": "fedra", "label": [1]}]}, r"label of an entry of rules=\[1\]; give a text"),
         ({"rules": [["fedra"]]}, r"rule=\['fedra'\]; give a text"),
         ({"rules": [{"rule": "fedra", "parms": {}}]}, r"an entry of rules has no 'parms'; did you mean 'params'\?"),
         ({"rules": [{"rule": "fedra", "params": {"gama": 1}}]}, r"no parameter 'gama'; did you mean 'gamma'\?"),
         ({"rules": [{"rule": "fedra", "params": [1]}]}, r"rule_params=\[1\]; give a table"),
         ({"settings": [{"setting": "fixed", "params": {}}]}, r"an entry of settings has no 'params'"),
-        ({"alpha_q": [True]}, r"alpha_q has True; give numbers"),
-        ({"alpha_q": ["ten"]}, r"alpha_q has 'ten'; give numbers, or 'honest'"),
-        ({"alpha_q": [-1], "attacks": ["lie"]}, r"alpha_q=-1.0; give a finite number"),
+        ({"alpha_q": [True]}, r"an entry of alpha_q=True; give finite numbers"),
+        ({"alpha_q": ["ten"]}, r"an entry of alpha_q='ten'; give finite numbers of at least 0, or 'honest'"),
+        ({"alpha_q": [-1], "attacks": ["lie"]}, r"an entry of alpha_q=-1; give finite number"),
         ({"seeds": [0.5]}, r"seed 0.5, .*: seed=0.5; give a whole number"),
         ({"fixed": {"rule": "krum"}}, r"\[fixed\] has rule; give it as a list: rules = \['krum'\]"),
         ({"fixed": {"round": 3}}, r"\[fixed\] has no 'round'; did you mean 'rounds'\?"),
-        ({"fixed": 3}, r"\[fixed\] is 3; give a table"),
-        ({"blocks": {"rules": ["krum"]}}, r"write each one under \[\[blocks\]\]"),
+        ({"fixed": 3}, r"\[fixed\]=3; give a table"),
+        ({"blocks": {"rules": ["krum"]}}, r"blocks=\{.*write each one under \[\[blocks\]\]"),
+        ({"blocks": []}, r"blocks=\[\]; give a list of tables"),
         ({"blocks": [{"rule": ["krum"]}]}, r"a block has no 'rule'; did you mean 'rules'\?"),
         ({"blocks": [{"fixed": {"rounds": 2}}, {"fixed": {"rounds": 3}}]}, r"two different runs for dataset digits"),
         ({"rules": ["bulyan"], "fixed": {"num_sampled": 5}}, r"rule bulyan: .*n"),
     ],
 )
-def test_mistakes_are_told(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_mistakes_are_reported(values: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
         Grid.from_dict(values)
+
+
+def test_a_wrong_kind_is_no_wrong_value() -> None:
+    for values in ({"rules": "fedra"}, {"fixed": 3}, {"alpha_q": ["ten"]}, {"blocks": [3]}):
+        with pytest.raises(TypeError):
+            Grid.from_dict(values)
+    for values in ({"rules": []}, {"alpha_q": [-1]}, {"alpha_q": [float("nan")]}, {"blocks": []}):
+        with pytest.raises(ValueError, match="give "):
+            Grid.from_dict(values)
+
+
+def test_a_name_can_be_read() -> None:
+    assert re.fullmatch(r"mnist-iid-dynamic-fedra-lie-q10-seed3-[0-9a-f]{10}", run_name(BASE))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"data_dir": "elsewhere"},
+        {"checkpoint_every": 7},
+        {"lr": 1e-4},
+        {"rule_params": {"gamma": 0.1, "variance": "pooled-root", "drop_ties": True}},
+        {"rule_params": {"prior": "number"}},
+        {"attack_params": {"z": 1.5}},
+    ],
+)
+def test_what_does_not_change_the_result_keeps_the_name(change: dict[str, Any]) -> None:
+    assert run_name(replace(BASE, **change)) == run_name(BASE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rounds": 101},
+        {"eval_every": 5},
+        {"lr": 1e-3},
+        {"rule_params": {"gamma": 0.5}},
+        {"rule_params": {"variance": "pooled"}},
+        {"rule_params": {"variance": "separate"}},
+        {"rule_params": {"prior": "set"}},
+        {"quantity_statistics": "round"},
+        {"attack_params": {"z": "max"}},
+        {"alpha_q": 5.0},
+        {"alpha_q": None},
+        {"partition_seed": 1},
+        {"max_quantity": 512},
+        {"model_params": {"dropout": 0.0}},
+        {"threads": 2},
+    ],
+)
+def test_what_changes_the_result_changes_the_name(change: dict[str, Any]) -> None:
+    assert run_name(replace(BASE, **change)) != run_name(BASE)
+
+
+def test_an_option_that_came_later_leaves_names_as_they_were() -> None:
+    """Folders of earlier runs are found by their names."""
+    assert "prior" not in resolved(BASE)["rule_params"]
+    assert resolved(replace(BASE, rule_params={"prior": "set"}))["rule_params"]["prior"] == "set"
+
+
+def test_own_code_makes_a_name_that_is_a_folder() -> None:
+    config = SimulationConfig(dataset="tests.simulation.own:blobs", attack="tests.simulation.own:vandal")
+    assert re.fullmatch(r"[A-Za-z0-9.-]+", run_name(config))
+
+
+def test_names_are_those_of_earlier_versions() -> None:
+    """A grid's folder of an earlier version goes on: its runs are found by their names."""
+    assert run_name(SimulationConfig()) == "digits-iid-dynamic-fedra-none-seed0-5c85f2a865"
+    assert run_name(BASE) == "mnist-iid-dynamic-fedra-lie-q10-seed3-0569643977"

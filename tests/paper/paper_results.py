@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from fedra.experiments import Results
-from fedra.experiments.compact_files import CURVE_TYPES, SCORE_EDGES
+from fedra.experiments.results import CURVE_TYPES, SCORE_EDGES
 from fedra.paper import Reproduction
 from fedra.report import ReportData
 from fedra.rules import RULES, Family

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fedra.experiments import Results
-from fedra.experiments.compact_files import CURVE_TYPES, SCORE_EDGES
+from fedra.experiments.results import CURVE_TYPES, SCORE_EDGES
 from fedra.report import Extension, ReportData, Section, TextTable
 from fedra.report.model import Column, Entry, Row, Table
 from fedra.rules import RULES

@@ -9,8 +9,10 @@ from fedra.rules import RULES
 
 
 def test_every_rule_of_fedra_has_a_name():
-    assert set(RULES) <= set(DISPLAY_NAMES)
-    assert display_name("fedavg") == "FedAvg"
+    names = [display_name(rule) for rule in RULES]
+    assert len(set(names)) == len(names)
+    assert all(name[0].isupper() and "-" not in name for name in names if name not in DISPLAY_NAMES.values())
+    assert (display_name("fedavg"), display_name("centered-clipping")) == ("FedAvg", "Centered clipping")
     assert display_name("my own") == "my own"
     assert display_name("fedavg", {"fedavg": "FedAdam"}) == "FedAdam"
 

@@ -14,8 +14,7 @@ from typing import Any
 
 from fedra.data import Dataset, load_dataset
 from fedra.experiments import Job
-from fedra.experiments.attempt import Attempts
-from fedra.experiments.events import Report
+from fedra.experiments.jobs import Attempts, Report
 
 PATIENCE = 20.0
 

@@ -21,7 +21,7 @@ from fedra.audit.command import audit
 from fedra.cli import app
 from fedra.data import DatasetError, download_dataset
 from fedra.experiments import Grid, Results, run_grid
-from fedra.experiments.files import packed, unpack
+from fedra.experiments.ray_engine import packed_folder, unpack_folder
 from fedra.report import build_report
 from fedra.simulation import SimulationConfig, resume, simulate
 
@@ -142,18 +142,18 @@ def test_a_failure_is_not_recorded_elsewhere(tmp_path: Path, outside: Outside) -
 
 
 def test_a_run_that_comes_back_from_a_cluster_does_not_go_elsewhere(tmp_path: Path, outside: Outside) -> None:
-    archive = packed(begun(tmp_path / "run"))
+    archive = packed_folder(begun(tmp_path / "run"))
     for kind in LINKS:
         plant(tmp_path / "run", kind, outside)
         with pytest.raises(OSError, match="is a link to"):
-            unpack(archive, tmp_path / "run")
+            unpack_folder(archive, tmp_path / "run")
         remove(tmp_path / "run")
         plant(tmp_path / ".run.new", kind, outside)
-        unpack(archive, tmp_path / "run")
-        assert packed(tmp_path / "run") == archive
+        unpack_folder(archive, tmp_path / "run")
+        assert packed_folder(tmp_path / "run") == archive
     plant(tmp_path / "run" / "parts", "link to a folder", outside)
     plant(tmp_path / "run" / "config.toml", "link to a file", outside)
-    assert b"years of work" not in packed(tmp_path / "run")
+    assert b"years of work" not in packed_folder(tmp_path / "run")
 
 
 @pytest.mark.parametrize("kind", PLANTS)

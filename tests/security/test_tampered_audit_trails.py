@@ -20,7 +20,7 @@ from fedra.audit import AuditLog, read_trail, reading, summarise, summary_text
 from fedra.audit.command import audit
 from fedra.audit.page import audit_page
 from fedra.cli import app
-from fedra.cli.console import mistakes_told
+from fedra.cli.console import errors_reported
 
 FUZZED = 300
 CLIENT = {
@@ -194,7 +194,7 @@ def test_any_bytes_end_in_a_summary_or_in_a_line(tmp_path, capsys):
                 continue
             DAMAGES[what](file, rng)
         try:
-            with within(60), mistakes_told():
+            with within(60), errors_reported():
                 text = audit(folder / "a.jsonl", tmp_path / "page.html")
         except typer.Exit:
             assert str(file) in capsys.readouterr().err.replace("\n", ""), f"number {number}: {what[:300]}"

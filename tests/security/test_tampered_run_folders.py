@@ -22,7 +22,7 @@ from tests.simulation.watching import Calling, stop_in
 from typer.testing import CliRunner
 
 from fedra.cli import app
-from fedra.cli.console import mistakes_told
+from fedra.cli.console import errors_reported
 from fedra.data import load_dataset
 from fedra.simulation import SimulationConfig, resume, simulate
 
@@ -232,7 +232,7 @@ def test_any_mutation_ends_in_the_same_result_or_in_a_line(runs, tmp_path, capsy
         said = f"seed {seed}, number {number}: {state} {file.name}, {what}"
         capsys.readouterr()
         try:
-            with within(60), mistakes_told():
+            with within(60), errors_reported():
                 result = resume(run, dataset=digits(), observers=[Calling(partial(counting, most=30))])
         except Enough:
             assert file.name == "config.toml", said

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fedra.audit.command import audit as summarised
-from fedra.cli.console import mistakes_told
+from fedra.cli.console import errors_reported
 
 
 def audit(
@@ -16,5 +16,5 @@ def audit(
     html: Annotated[Path | None, typer.Option(help="Write a page with the timeline of each client.")] = None,
 ) -> None:
     """Summarise an audit trail: who was dropped how often, and why."""
-    with mistakes_told():
+    with errors_reported():
         typer.echo(summarised(file, html))

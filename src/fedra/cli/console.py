@@ -1,4 +1,4 @@
-"""What all commands share: consoles, tables, and telling a mistake in one line instead of a traceback."""
+"""What all commands share: consoles, tables, and reporting an error in one line instead of a traceback."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _PLAIN_WIDTH = 10_000
 
 
 @contextmanager
-def mistakes_told() -> Iterator[None]:
-    """Turn a wrong name, value or path into one line on stderr and exit code 2; own code that fails is left to show."""
+def errors_reported() -> Iterator[None]:
+    """Turn a wrong name, value or path into one line on stderr and exit code 2; errors in own code go through."""
     try:
         yield
     except (ValueError, TypeError, OSError, OverflowError) as error:
@@ -35,12 +35,12 @@ def mistakes_told() -> Iterator[None]:
         if not isinstance(error, OSError) and not raised_in.is_relative_to(_PACKAGE):
             raise
         # What the message repeats may come from a file or a server, and a terminal obeys control characters.
-        said = "\n".join(map(one_line, str(error).splitlines()))
-        errors.print(f"[bold red]error:[/] {escape(said)}", soft_wrap=True)
+        message = "\n".join(map(one_line, str(error).splitlines()))
+        errors.print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
         raise typer.Exit(2) from None
 
 
-def show(table: Table) -> None:
+def print_table(table: Table) -> None:
     """Print a table: in a frame on a terminal, elsewhere as plain lines that are never wrapped."""
     if console.is_terminal:
         console.print(table)
@@ -50,7 +50,7 @@ def show(table: Table) -> None:
 
 
 def is_terminal() -> bool:
-    """Whether someone is looking: a live display makes sense."""
+    """Whether errors and progress go to a terminal, so that a live display makes sense."""
     return sys.stderr.isatty()
 
 

@@ -10,12 +10,14 @@ from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
-from fedra.cli.console import console, errors, is_terminal, mistakes_told, show
-from fedra.data import dataset_status, download_dataset, resolve_data_dir
+from fedra.cli.console import console, errors, errors_reported, is_terminal, print_table
+from fedra.cli.options import DataDir
+from fedra.data import DATASETS, dataset_status, download_dataset, resolve_data_dir
 
 data_app = typer.Typer(help="List the data sets, or get one.", invoke_without_command=True)
 
-DataDir = Annotated[str | None, typer.Option(help="Where data sets are; default $FEDRA_DATA.")]
+_NAMES = ", ".join(name for name, spec in DATASETS.items() if spec.source is not None)
+Downloadable = Annotated[str, typer.Argument(help=f"One of {_NAMES}.")]
 
 
 @data_app.callback()
@@ -23,7 +25,7 @@ def data(context: typer.Context, data_dir: DataDir = None) -> None:
     """List the data sets: which are there, which are missing, and what to do."""
     if context.invoked_subcommand is not None:
         return
-    with mistakes_told():
+    with errors_reported():
         table = Table("data set", "state", "where, or what is missing", title="Data sets")
         for status in dataset_status(data_dir):
             if status.ready:
@@ -32,7 +34,7 @@ def data(context: typer.Context, data_dir: DataDir = None) -> None:
                 table.add_row(status.name, "[green]ready[/]", escape(where) + size)
             else:
                 table.add_row(status.name, f"[yellow]{status.state}[/]", _joined(status.remedy, status.note))
-        show(table)
+        print_table(table)
 
 
 def _joined(*sentences: str | None) -> str:
@@ -40,11 +42,9 @@ def _joined(*sentences: str | None) -> str:
 
 
 @data_app.command("get")
-def get(
-    name: Annotated[str, typer.Argument(help="mnist, fashion-mnist or cifar10.")], data_dir: DataDir = None
-) -> None:
+def get(name: Downloadable, data_dir: DataDir = None) -> None:
     """Download a data set, checked against its checksum; an interrupted download goes on where it stopped."""
-    with mistakes_told():
+    with errors_reported():
         target = resolve_data_dir(data_dir)
         if target is None:
             raise ValueError("no data directory; give --data-dir DIR, or set FEDRA_DATA")

@@ -10,8 +10,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from fedra.cli.console import console, mistakes_told, show
-from fedra.cli.progress import shown
+from fedra.cli.console import console, errors_reported, print_table
+from fedra.cli.progress import progress_bar
 from fedra.data import load_dataset
 from fedra.files import write_at
 
@@ -38,7 +38,7 @@ def demo(
 
     dataset = load_dataset("digits")
     results: dict[tuple[str, str], SimulationResult] = {}
-    with mistakes_told():
+    with errors_reported():
         for attack in _ATTACKS:
             for label, rule in _RULES.items():
                 config = SimulationConfig(
@@ -51,11 +51,11 @@ def demo(
                     eval_every=max(1, rounds // 40),
                     seed=seed,
                 )
-                with shown(f"{label} / {attack}", rounds, quiet=quiet) as observers:
+                with progress_bar(f"{label} / {attack}", rounds, quiet=quiet) as observers:
                     results[label, attack] = simulate(config, dataset=dataset, observers=observers)
-    show(_table(results))
+    print_table(_table(results))
     console.print(_claims(results, seed), soft_wrap=True)
-    with mistakes_told():
+    with errors_reported():
         _plot(results, out)
     console.print(f"accuracy curves: [bold]{escape(str(out))}[/]", soft_wrap=True)
 

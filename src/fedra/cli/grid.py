@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from fedra.cli.console import mistakes_told
-from fedra.cli.grid_options import AsJson, DryRun, EngineChoice, Engines, Quiet, RayAddress, Workers
+from fedra.cli.console import errors_reported
+from fedra.cli.options import AsJson, DryRun, EngineChoice, Engines, Quiet, RayAddress, Workers
 
 
 def grid(
@@ -26,25 +26,25 @@ def grid(
     as_json: AsJson = False,
 ) -> None:
     """Run a grid of simulations; call it again to go on where it stopped."""
-    from fedra.cli.grid_running import Machinery, Plan, carry_out
+    from fedra.cli.execution import EngineOptions, Plan, run_plan
     from fedra.experiments import Grid
 
-    with mistakes_told():
-        machinery = Machinery(kind=engine, workers=workers, ray_address=ray_address)
+    with errors_reported():
+        options = EngineOptions(kind=engine, workers=workers, ray_address=ray_address)
         plan = Plan.of(Grid.read(file, trust=trust), out or Path("runs") / file.stem, file.stem)
         silent = quiet or as_json
         if not silent:
-            plan.say_counts()
+            plan.print_counts()
         if dry_run:
             if as_json:
                 typer.echo(json.dumps(plan.as_dict(), indent=2))
             else:
-                plan.say_runs()
+                plan.print_runs()
             return
-        ending = carry_out(plan, machinery, silent=silent)
+        outcome = run_plan(plan, options, silent=silent)
     if as_json:
-        typer.echo(json.dumps(ending.as_dict(), indent=2))
+        typer.echo(json.dumps(outcome.as_dict(), indent=2))
     else:
-        ending.say(quiet=quiet)
-    if ending.outcome.failed:
+        outcome.print_summary(quiet=quiet)
+    if outcome.grid.failed:
         raise typer.Exit(1)

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from fedra.attacks import ATTACKS, attack_parameters
-from fedra.cli.console import console, show
+from fedra.cli.console import console, print_table
 from fedra.rules import RULES, rule_parameters
 
 _SYMBOLS = {
@@ -29,7 +29,7 @@ def rules() -> None:
     table = Table("rule", "family", "what it is", "parameters", title="Aggregation rules")
     for name, rule in RULES.items():
         table.add_row(name, str(rule.family), _first_sentence(rule), _parameters(rule_parameters(name)))
-    show(table)
+    print_table(table)
 
 
 def attacks() -> None:
@@ -37,7 +37,7 @@ def attacks() -> None:
     table = Table("attack", "what it is", "parameters", title="Update attacks")
     for name, attack in ATTACKS.items():
         table.add_row(name, _first_sentence(attack), _parameters(attack_parameters(name)))
-    show(table)
+    print_table(table)
     console.print(
         "Each goes with a quantity attack: [bold]--alpha-q A[/] claims mean + A std of the malicious clients' true "
         "quantities, [bold]--claimed-quantity Q[/] claims Q, neither claims the truth."

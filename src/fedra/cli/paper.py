@@ -13,12 +13,11 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from fedra.cli.console import console, errors, mistakes_told, show
-from fedra.cli.grid_options import AsJson, DryRun, EngineChoice, Engines, Quiet, RayAddress, Workers
-from fedra.cli.parameters import parsed
+from fedra.cli.console import console, errors, errors_reported, print_table
+from fedra.cli.options import AsJson, DryRun, EngineChoice, Engines, Quiet, RayAddress, Workers, parse_parameter
 
 if TYPE_CHECKING:
-    from fedra.cli.grid_running import Machinery, Plan
+    from fedra.cli.execution import EngineOptions, Plan
     from fedra.paper import DatasetStatistics, Reproduction
     from fedra.report import model
     from fedra.report.model.outcomes import ReportData
@@ -60,10 +59,10 @@ def paper(
     as_json: AsJson = False,
 ) -> None:
     """Make the paper's tables and figures; call it again to go on, or with other rules or seeds to add to them."""
-    from fedra.cli.grid_running import Machinery
+    from fedra.cli.execution import EngineOptions
     from fedra.paper import Reproduction
 
-    with mistakes_told():
+    with errors_reported():
         work = Work(
             wanted=Reproduction(
                 targets=_targets(targets or [_ALL]),
@@ -76,7 +75,7 @@ def paper(
                 data_dir=data_dir,
             ),
             out=out,
-            machinery=Machinery(kind=engine, workers=workers, ray_address=ray_address),
+            engine_options=EngineOptions(kind=engine, workers=workers, ray_address=ray_address),
             report=not no_report,
             silent=quiet or as_json,
         )
@@ -115,7 +114,7 @@ def _rule_entry(text: str) -> str | dict[str, Any]:
     name, *settings = words
     if not settings:
         return name
-    parameters = dict(parsed(setting, f"--add-rule {name}") for setting in settings)
+    parameters = dict(parse_parameter(setting, f"--add-rule {name}") for setting in settings)
     label = parameters.pop("label", None)
     return {"rule": name, "params": parameters} | ({} if label is None else {"label": str(label)})
 
@@ -137,7 +136,7 @@ class Work:
 
     wanted: Reproduction
     out: Path
-    machinery: Machinery
+    engine_options: EngineOptions
     report: bool
     silent: bool
 
@@ -148,13 +147,13 @@ class Work:
         if plan is None:
             return {"notes": notes}
         if not self.silent:
-            plan.say_counts()
-            plan.say_runs()
+            plan.print_counts()
+            plan.print_runs()
         return {"notes": notes, "grid": plan.name, **plan.as_dict()}
 
     def carry_out(self) -> dict[str, Any]:
         """Run it, show the tables, write the report, and return what came of it as plain values."""
-        from fedra.cli.grid_running import carry_out
+        from fedra.cli.execution import run_plan
         from fedra.experiments import Results
         from fedra.paper.reproduction import STATISTICS
         from fedra.report.figures import require_matplotlib
@@ -171,9 +170,9 @@ class Work:
         if plan is None:
             return outcome
         if not self.silent:
-            plan.say_counts()
-        ending = carry_out(plan, self.machinery, silent=self.silent)
-        ending.say(quiet=self.silent)
+            plan.print_counts()
+        ending = run_plan(plan, self.engine_options, silent=self.silent)
+        ending.print_summary(quiet=self.silent)
         data = ReportData.of(Results.read(self.out))
         outcome |= {"grid": plan.name, **ending.as_dict(), "entries": self._tables(data)}
         if self.report:
@@ -181,7 +180,7 @@ class Work:
         return outcome
 
     def _plan(self) -> Plan | None:
-        from fedra.cli.grid_running import Plan
+        from fedra.cli.execution import Plan
         from fedra.paper.reproduction import DIAGRAM, STATISTICS
 
         grid = self.wanted.grid()
@@ -194,7 +193,7 @@ class Work:
         return Plan.of(grid, self.out, self.wanted.name)
 
     def _missing_data(self) -> list[str]:
-        return self.wanted.missing_data(to_run=self.machinery.kind is Engines.LOCAL)
+        return self.wanted.missing_data(to_run=self.engine_options.kind is Engines.LOCAL)
 
     def _note(self, notes: Iterable[str]) -> list[str]:
         notes = list(notes)
@@ -275,7 +274,7 @@ def show_statistics(ours: Sequence[DatasetStatistics]) -> None:
 def _show(title: str, table: Table, caption: str) -> None:
     """Print a table with its title also where there is no terminal: several follow one another."""
     console.print(f"\n{escape(title)}", style="bold", soft_wrap=True)
-    show(table)
+    print_table(table)
     console.print(escape(caption), soft_wrap=True)
 
 

@@ -50,7 +50,7 @@ class _Tally:
 
 
 @contextmanager
-def shown(label: str, rounds: int, *, quiet: bool = False) -> Iterator[tuple[Observer, ...]]:
+def progress_bar(label: str, rounds: int, *, quiet: bool = False) -> Iterator[tuple[Observer, ...]]:
     """Yield the observers that show how a run goes; `rounds` is the number of the last one."""
     if quiet:
         yield ()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from fedra.cli.console import console, errors, is_terminal, mistakes_told
+from fedra.cli.console import console, errors, errors_reported, is_terminal
 
 if TYPE_CHECKING:
     from fedra.report import Report
@@ -36,7 +36,7 @@ def report(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """Write the tables, the figures, and one HTML page that works offline, of whatever has been run."""
-    with mistakes_told():
+    with errors_reported():
         # Imported late: drawing and data frames take a second, which --help should not.
         from fedra.paper import PAPER
         from fedra.report import build_report

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from fedra.cli.console import console, errors, mistakes_told, show, terminated_as_interrupted
-from fedra.cli.parameters import parsed
-from fedra.cli.progress import shown
+from fedra import checks
+from fedra.cli.console import console, errors, errors_reported, print_table, terminated_as_interrupted
+from fedra.cli.options import DataDir, Parameters, parse_parameter
+from fedra.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from fedra.simulation import SimulationConfig, SimulationResult
 
 _TABLES = ("rule_params", "attack_params", "optimizer_params", "model_params", "dataset_params")
-
-Parameters = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="May be given several times.")]
 
 
 def run(
@@ -28,7 +27,7 @@ def run(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the run; default: a new one in runs/.")] = None,
     dataset: Annotated[str | None, typer.Option(help="digits, mnist, ..., or module:function.")] = None,
-    data_dir: Annotated[str | None, typer.Option(help="Where data sets are; default $FEDRA_DATA.")] = None,
+    data_dir: DataDir = None,
     dataset_param: Parameters = None,
     partition: Annotated[str | None, typer.Option(help="iid, non-iid or dirichlet.")] = None,
     partition_seed: Annotated[int | None, typer.Option(help="Default: the data set's stated seed.")] = None,
@@ -75,15 +74,16 @@ def run(
     from fedra.simulation import RunFolder, check_trusted, own_code, read_toml, resume, simulate
     from fedra.simulation.run_folder import CONFIG
 
-    with mistakes_told():
+    with errors_reported():
         if resume_ is not None:
             if given or config is not None or out is not None:
                 raise ValueError("--resume takes its settings from the run folder; give no others")
             folder, settings = resume_, RunFolder.existing(resume_, trust=trust)[1]
         else:
             values = {} if config is None else read_toml(config)
-            quiet, as_json = values.pop("quiet", False) or quiet, values.pop("json", False) or as_json
-            stated = values.pop("out", None)
+            quiet = checks.switch("quiet", values.pop("quiet", False)) or quiet
+            as_json = checks.switch("json", values.pop("json", False)) or as_json
+            stated = checks.text("out", values.pop("out", ""), "the name of a folder")
             if config is not None and not trust:
                 # What a flag names instead is the user's own word.
                 check_trusted({key: value for key, value in values.items() if key not in given}, config)
@@ -91,7 +91,7 @@ def run(
             folder = out or (Path(stated) if stated else _new_folder(settings))
         label = f"{settings.rule} / {settings.attack}"
         try:
-            with terminated_as_interrupted(), shown(label, settings.rounds, quiet=quiet or as_json) as observers:
+            with terminated_as_interrupted(), progress_bar(label, settings.rounds, quiet=quiet or as_json) as observers:
                 if resume_ is not None:
                     result = resume(resume_, observers=observers, trust=trust)
                 else:
@@ -105,7 +105,7 @@ def run(
     if as_json:
         typer.echo(json.dumps(result.summary, indent=2, sort_keys=True))
     elif not quiet:
-        show(_table(result))
+        print_table(_table(result))
         console.print(f"records: {folder}", soft_wrap=True, markup=False)
 
 
@@ -117,7 +117,10 @@ def _settings(values: dict[str, Any], given: dict[str, Any]) -> SimulationConfig
         flags = given.pop(name, None)
         if flags:
             option = f"--{name.replace('_', '-')}"
-            values[table] = {**values.get(table, {}), **dict(parsed(flag, option) for flag in flags)}
+            values[table] = {
+                **checks.table(table, values.get(table, {})),
+                **dict(parse_parameter(flag, option) for flag in flags),
+            }
     return SimulationConfig.from_dict({**values, **given})
 
 
@@ -135,7 +138,7 @@ def _table(result: SimulationResult) -> Table:
         ("test accuracy, best", "best_accuracy", "{:.2f} %"),
         ("filtering precision", "filtering_precision", "{:.3f}"),
         ("filtering recall", "filtering_recall", "{:.3f}"),
-        ("mean error of m~", "mean_abs_error_malicious", "{:.2f}"),
+        ("mean error of the estimated number of malicious clients", "mean_abs_error_malicious", "{:.2f}"),
         ("rounds without an update", "rounds_without_update", "{}"),
         ("clients", "num_clients", "{:,}"),
         ("of them malicious", "num_malicious_clients", "{:,}"),

@@ -1,12 +1,11 @@
 """Grids of runs: expanded from data, run on one machine or a cluster, resumable."""
 
-from fedra.experiments.attempt import Job
-from fedra.experiments.cluster import RayEngine
-from fedra.experiments.compact import Results
-from fedra.experiments.events import Advanced, Event, Failed, Finished, Started
-from fedra.experiments.folder import GridFolder, read_results
 from fedra.experiments.grid import Cell, Grid
-from fedra.experiments.local import LocalEngine, usable_cores
+from fedra.experiments.grid_folder import GridFolder, read_results
+from fedra.experiments.jobs import Advanced, Event, Failed, Finished, Job, Started
+from fedra.experiments.local_engine import LocalEngine, usable_cores
+from fedra.experiments.ray_engine import RayEngine
+from fedra.experiments.results import Results
 from fedra.experiments.running import Engine, GridOutcome, missing_runs, run_grid
 from fedra.experiments.tally import Tally
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
-import numbers
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from fedra.experiments.naming import run_name
+from fedra import checks
+from fedra.attacks import ATTACKS, attack_parameters
+from fedra.data import default_partition_seed
 from fedra.names import nearest
 from fedra.rules import Family, rule_class
 from fedra.simulation import SimulationConfig, check_trusted, read_toml
+from fedra.simulation.config import WITHOUT_EFFECT
 
 # The lists of a grid, from the slowest to the fastest to vary, and the setting that an entry of each stands for.
 AXES = {
@@ -25,6 +30,9 @@ AXES = {
     "rules": "rule",
 }
 HONEST = "honest"
+
+_HASH_DIGITS = 10
+_LONGEST_WORDS = 100
 
 _PARAMETERS = {"dataset": "dataset_params", "rule": "rule_params", "attack": "attack_params"}
 _DEFAULTS = {known.name: known.default for known in fields(SimulationConfig)}
@@ -92,8 +100,11 @@ class Grid:
         fixed = _fixed(values.get("fixed", {}), "[fixed]")
         lists = {key: value for key, value in values.items() if key in AXES}
         blocks = values.get("blocks", [{}])
-        if not isinstance(blocks, list) or not blocks or not all(isinstance(block, Mapping) for block in blocks):
-            raise ValueError("blocks is not a list of tables; write each one under [[blocks]]")
+        wanted = "a list of tables: write each one under [[blocks]]"
+        if not isinstance(blocks, list) or not all(isinstance(block, Mapping) for block in blocks):
+            raise TypeError(checks.wrong("blocks", blocks, wanted))
+        if not blocks:
+            raise ValueError(checks.wrong("blocks", blocks, wanted))
         cells: dict[tuple[Any, ...], Cell] = {}
         for block in blocks:
             _check_keys("a block", block, [*AXES, "fixed"])
@@ -102,7 +113,7 @@ class Grid:
             for cell in _cells(chosen, own, untrusted):
                 place = tuple(cell.labels.values())
                 if cells.setdefault(place, cell).run != cell.run:
-                    raise ValueError(f"two different runs for {_said(cell.labels)}; give one of the entries a label")
+                    raise ValueError(f"two different runs for {_words(cell.labels)}; give one of the entries a label")
         return cls(cells=tuple(cells.values()))
 
 
@@ -124,7 +135,7 @@ def _cells(lists: Mapping[str, Any], fixed: Mapping[str, Any], untrusted: Path |
         try:
             config = _independent(SimulationConfig.from_dict(settings))
         except (ValueError, TypeError) as error:
-            raise ValueError(f"{_said(labels)}: {error}") from error
+            raise ValueError(f"{_words(labels)}: {error}") from error
         yield Cell(**labels, config=config, run=run_name(config))
 
 
@@ -135,8 +146,11 @@ def _independent(config: SimulationConfig) -> SimulationConfig:
 
 
 def _entries(axis: str, given: Any) -> list[_Entry]:
-    if not isinstance(given, Sequence) or isinstance(given, str) or not given:
-        raise ValueError(f"{axis} = {given!r}; give a list of at least one")
+    wanted = "a list of at least one entry"
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise TypeError(checks.wrong(axis, given, wanted))
+    if not given:
+        raise ValueError(checks.wrong(axis, given, wanted))
     entries = [_entry(axis, AXES[axis], value) for value in given]
     labels = [entry.label for entry in entries]
     for label in labels:
@@ -157,27 +171,21 @@ def _entry(axis: str, name: str, value: Any) -> _Entry:
     parameters = value.get("params", {})
     if parameters:
         settings[_PARAMETERS[name]] = parameters
-    said = ", ".join(f"{key}={item}" for key, item in parameters.items()) if isinstance(parameters, Mapping) else ""
-    label = value.get("label", f"{value[name]} {said}".strip())
-    if not isinstance(label, str):
-        raise ValueError(f"an entry of {axis} has label = {label!r}; give a text")
+    words = ", ".join(f"{key}={item}" for key, item in parameters.items()) if isinstance(parameters, Mapping) else ""
+    label = checks.text(f"label of an entry of {axis}", value.get("label", f"{value[name]} {words}".strip()))
     return _Entry(label=label, settings=settings)
 
 
 def _quantity_entry(value: Any) -> _Entry:
     if value is None or value == HONEST:
         return _Entry(label=None, settings={})
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise ValueError(
-            f"alpha_q has {value!r}; give numbers, or {HONEST!r} for malicious clients that claim the truth"
-        )
-    return _Entry(label=float(value), settings={"alpha_q": float(value)})
+    wanted = f"finite numbers of at least 0, or {HONEST!r} for malicious clients that claim the truth"
+    number = checks.number("an entry of alpha_q", value, least=0, wanted=wanted)
+    return _Entry(label=number, settings={"alpha_q": number})
 
 
 def _fixed(settings: Any, where: str) -> dict[str, Any]:
-    if not isinstance(settings, Mapping):
-        raise ValueError(f"{where} is {settings!r}; give a table of settings")
-    found = {key.replace("-", "_"): value for key, value in settings.items()}
+    found = {key.replace("-", "_"): value for key, value in checks.table(where, settings).items()}
     for axis, name in AXES.items():
         if name in found:
             raise ValueError(f"{where} has {name}; give it as a list: {axis} = [{found[name]!r}]")
@@ -191,5 +199,44 @@ def _check_keys(where: str, values: Mapping[str, Any], valid: Sequence[str]) -> 
             raise ValueError(f"{where} has no {key!r}{nearest(key, valid)}")
 
 
-def _said(labels: Mapping[str, Any]) -> str:
+def _words(labels: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {HONEST if label is None else label}" for name, label in labels.items())
+
+
+def run_name(config: SimulationConfig) -> str:
+    """Return a name for the run's folder: what it is in words, and a hash of what it is exactly."""
+    text = json.dumps(resolved(config), sort_keys=True, default=repr)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
+    parts = [config.dataset, config.partition, config.setting, config.rule, config.attack]
+    if config.alpha_q is not None:
+        parts.append(f"q{config.alpha_q:g}")
+    words = re.sub(r"[^A-Za-z0-9.-]+", ".", "-".join([*parts, f"seed{config.seed}"]))
+    return f"{words[:_LONGEST_WORDS]}-{digest}"
+
+
+def resolved(config: SimulationConfig) -> dict[str, Any]:
+    """Return all that a run's result depends on, with the defaults of rule, attack and data set written out.
+
+    A default that changes with a later version thereby makes another run, and a default that is stated does not. An
+    option of a rule that came later has in its metadata, as `later`, the value that leaves the rule as it was before,
+    and counts only where it is another.
+    """
+    values = {key: value for key, value in config.to_dict().items() if key not in WITHOUT_EFFECT}
+    seed = config.partition_seed
+    defaults = attack_parameters(config.attack) if config.attack in ATTACKS else {}
+    return {
+        **values,
+        "lr": config.learning_rate,
+        "partition_seed": default_partition_seed(config.dataset, config.seed) if seed is None else seed,
+        "rule_params": _rule_parameters(config.make_rule(num_clients=None)),
+        "attack_params": {**defaults, **config.attack_params},
+    }
+
+
+def _rule_parameters(rule: Any) -> dict[str, Any]:
+    same = {
+        field.name
+        for field in fields(rule)
+        if "later" in field.metadata and field.metadata["later"] == getattr(rule, field.name)
+    }
+    return {name: value for name, value in asdict(rule).items() if name not in same}

@@ -10,16 +10,15 @@ from typing import Protocol
 
 import pandas as pd
 
-from fedra.experiments.attempt import Job
-from fedra.experiments.events import Event, Failed, Report
-from fedra.experiments.folder import GridFolder
 from fedra.experiments.grid import Grid
+from fedra.experiments.grid_folder import GridFolder
+from fedra.experiments.jobs import Event, Failed, Job, Report
 from fedra.server import Observer
 from fedra.server.observers import Observers
 
 
 class Engine(Protocol):
-    """Something that runs jobs and tells how they go; it ends when all of them have ended."""
+    """Something that runs jobs and reports how they go; it ends when all of them have ended."""
 
     def run(self, jobs: Sequence[Job], report: Report) -> None:
         """Run all jobs."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from fedra.experiments.events import Advanced, Event, Failed, Finished, Started
+from fedra.experiments.jobs import Advanced, Event, Failed, Finished, Started
 from fedra.simulation import SimulationConfig
 
 
@@ -21,7 +21,7 @@ class Running:
 
 
 class Tally:
-    """Counts what an engine tells; the time left comes from the seconds that a round has taken so far.
+    """Counts what an engine reports; the time left comes from the seconds that a round has taken so far.
 
     Runs of the same data and partition are taken to be alike; where none of a kind has been seen, all others count.
     Without `workers`, as many runs at a time are expected as were seen at once.

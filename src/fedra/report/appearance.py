@@ -6,6 +6,9 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from fedra.attacks import ATTACKS
+from fedra.rules import RULES
+
 Names = Mapping[str, str]
 
 DISPLAY_NAMES: Names = {
@@ -95,7 +98,9 @@ class RuleStyle:
 
 def display_name(label: str, names: Names = DISPLAY_NAMES) -> str:
     """Return what people call a data set, partition, setting, attack or rule; a label of somebody's own stays."""
-    return names.get(label, label)
+    if label in names:
+        return names[label]
+    return label.replace("-", " ").capitalize() if label in RULES or label in ATTACKS else label
 
 
 def rule_styles(rules: Iterable[tuple[str, bool]]) -> list[RuleStyle]:

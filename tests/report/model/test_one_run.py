@@ -13,7 +13,6 @@ from fedra.simulation import SimulationConfig, simulate
 SETTINGS = {"rule": "krum", "attack": "lie", "alpha_q": 10.0, "rounds": 6, "eval_every": 2, "num_sampled": 16}
 
 
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "one"

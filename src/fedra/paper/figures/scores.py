@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from fedra.experiments.compact_files import SCORE_EDGES
+from fedra.experiments.results import SCORE_EDGES
 from fedra.paper.published import read_paper
 from fedra.paper.tables import figure_rules, paper_datasets, paper_name, paper_outcomes
 from fedra.report.appearance import HONEST, MALICIOUS

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fedra.experiments.attempt import ERROR
-from fedra.experiments.cells import cell_problem
-from fedra.experiments.compact_files import SCORE_EDGES
+from fedra.experiments.cell_table import cell_problem
+from fedra.experiments.jobs import ERROR
+from fedra.experiments.results import SCORE_EDGES
 from fedra.report.model import DONE
 from fedra.report.model.outcomes import FIGURES, Outcome, wrongly_rejected
 from fedra.simulation import RunFolder, SimulationConfig, read_toml

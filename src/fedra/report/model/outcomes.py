@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from fedra.experiments import Results
-from fedra.experiments.cells import STATES
+from fedra.experiments.cell_table import STATES
 from fedra.report.appearance import DISPLAY_NAMES, Names, display_name
 from fedra.report.model import DONE, Entry
 from fedra.rules import RULES, Family

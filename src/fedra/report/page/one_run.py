@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from fedra.experiments.compact_files import SCORE_EDGES
+from fedra.experiments.results import SCORE_EDGES
 from fedra.report.appearance import COLOURS
 from fedra.report.figures.one_run import SERIES
 from fedra.report.formats.markdown import DASH

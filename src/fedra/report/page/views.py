@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
-from fedra.experiments.cells import STATES
+from fedra.experiments.cell_table import STATES
 from fedra.report.formats.markdown import DASH, signed
 from fedra.report.model import DONE, Column, Entry, Row, Table
 from fedra.report.model.comparison import learning_rate, part_of

@@ -1,15 +1,15 @@
-"""Running one cell into its folder, from the start or from its checkpoint; an error is an outcome, not an end."""
+"""One run as a job: what is reported while it runs, and running it, from the start or from its checkpoint."""
 
 from __future__ import annotations
 
 import json
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from fedra.data import Dataset, load_dataset
-from fedra.experiments.events import Advanced, Failed, Finished, Report, Started
 from fedra.files import inside, write_text
 from fedra.server import Observer, RoundRecord
 from fedra.simulation import SimulationConfig, resume, simulate, to_toml
@@ -29,8 +29,49 @@ class Job:
     observers: tuple[Observer, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """A run has begun, or gone on from a checkpoint."""
+
+    run: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advanced:
+    """A run has finished `round` rounds; `accuracy` is the last one measured, in percent."""
+
+    run: str
+    round: int
+    accuracy: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """A run is complete and its folder written; `seconds` are those of this attempt."""
+
+    run: str
+    accuracy: float | None
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """A run ended with an error, in one line and in full."""
+
+    run: str
+    error: str
+    trace: str
+
+
+Event = Started | Advanced | Finished | Failed
+Report = Callable[[Event], None]
+
+
 class Attempts:
-    """Runs one job after another in this process, and keeps the last data set for the next job."""
+    """Runs one job after another in this process, and keeps the last data set for the next job.
+
+    An error of a run is returned as its outcome, so that the other runs go on.
+    """
 
     def __init__(self) -> None:
         self._key = ""

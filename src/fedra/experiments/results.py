@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,25 +16,41 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fedra.experiments.cells import error_text
-from fedra.experiments.compact_files import (
-    CELLS,
-    CURVE_TYPES,
-    CURVES,
-    SCORE_EDGES,
-    SCORE_TYPES,
-    SCORES,
-    read_compact,
-    with_errors,
-)
-from fedra.experiments.folder import GridFolder
+from fedra.experiments.cell_table import CELL_TYPES, FIGURE_TYPES, error_text, read_line
+from fedra.experiments.grid_folder import GridFolder
 from fedra.files import folder_inside, write_whole
+from fedra.simulation.parquet import as_frame, read_parquet
 from fedra.simulation.run_records import read_record
 
+CELLS, CURVES, SCORES = "results.parquet", "curves.parquet", "scores.parquet"
+# Where scores are counted: powers of ten of a round's median score. What lies beyond falls into the outer bins.
+SCORE_EDGES = np.linspace(-1.0, 3.0, 41)
 SCORED_ROUNDS = 50
 
 Progress = Callable[[int, int], None]
 
+CURVE_TYPES = {
+    "run": "string",
+    "round": "int64",
+    "accuracy": "float64",
+    "caught": "int64",
+    "missed": "int64",
+    "wrongly_rejected": "int64",
+    "estimate_error": "float64",
+}
+# Under which name a column was written before, by its name of today.
+_FORMER_NAMES = {"wrongly_rejected": "wronged"}
+SCORE_TYPES = {"run": "string", "malicious": "bool", "low": "float64", "high": "float64", "count": "int64"}
+
+_NEEDED = (
+    *("grid", "dataset", "partition", "setting", "rule", "attack", "alpha_q", "seed"),
+    *("run", "status", "error", "config", "final_accuracy", "num_clients"),
+    *("filtering_precision", "filtering_recall", "mean_abs_error_malicious"),
+)
+_MOST = {CELLS: 100_000, CURVES: 10_000_000, SCORES: 10_000_000}
+_MOST_COUNTED = 2**53
+# Edges as they are written into a page.
+_DIGITS = 4
 _PATHS = ("data_dir",)
 
 
@@ -46,8 +62,8 @@ class Results:
         cells: a line for each cell, as `GridFolder.frame` has them, without the place of the data. A cell that cannot
             be read is failed, and a run whose records cannot be has an error.
         curves: a line for each measurement of a run: `round` rounds were done and gave `accuracy`; malicious clients
-            caught and missed and honest ones wronged since the line before, and the mean of |m~ - m| where the rule
-            estimated.
+            caught and missed and honest ones wrongly rejected since the line before, and the mean error of the
+            estimated number of malicious clients where the rule estimates one.
         scores: histograms of log10(score / median score of the round) over a run's last 50 rounds, for rules that
             score: how many (`count`) from `low` to `high`; bins with none are left out.
     """
@@ -153,7 +169,7 @@ def _curve(name: str, rounds: dict[str, npt.NDArray[Any]]) -> pd.DataFrame:
             "accuracy": rounds["accuracy"][measured],
             "caught": since(rounds["caught"]),
             "missed": since(rounds["missed"]),
-            "wronged": since(rounds["wrongly_rejected"]),
+            "wrongly_rejected": since(rounds["wrongly_rejected"]),
             "estimate_error": np.divide(sums, counts, out=np.full(len(measured), np.nan), where=counts > 0),
         }
     )
@@ -197,3 +213,76 @@ def _joined(frames: list[pd.DataFrame], types: dict[str, str]) -> pd.DataFrame:
     filled = [frame for frame in frames if len(frame)]
     whole = pd.concat(filled, ignore_index=True) if filled else pd.DataFrame(columns=list(types))
     return whole.astype(types)
+
+
+def read_compact(path: Path) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return cells, curves and scores of a folder."""
+    types = {**CELL_TYPES, **FIGURE_TYPES}
+    optional = [name for name in types if name not in _NEEDED]
+    cells = _read(path / CELLS, types, optional)
+    curves, scores = _read(path / CURVES, CURVE_TYPES, renamed=_FORMER_NAMES), _read(path / SCORES, SCORE_TYPES)
+    lines = cells.astype(object).where(cells.notna(), None).to_dict("records")
+    made = pd.DataFrame(
+        [read_line(number, {str(key): value for key, value in line.items()}) for number, line in enumerate(lines, 1)],
+        columns=list(cells.columns),
+    ).astype({name: types[str(name)] for name in cells.columns})
+    curves, odd_curves = _without(curves, _odd_curves(curves), "its curve cannot be read")
+    scores, odd_scores = _without(scores, _odd_scores(scores), "its scores cannot be read")
+    return with_errors(made, {**odd_scores, **odd_curves}), curves, scores
+
+
+def with_errors(cells: pd.DataFrame, errors: Mapping[str, str]) -> pd.DataFrame:
+    """Return the cells with the error of each run that has one here and none yet."""
+    own = cells["run"].map(dict(errors)).astype("string")
+    return cells.assign(error=cells["error"].fillna(own))
+
+
+def _read(
+    path: Path, types: Mapping[str, str], optional: Sequence[str] = (), renamed: Mapping[str, str] | None = None
+) -> pd.DataFrame:
+    """Return the columns of a file; `renamed` has the former name of a column, which is read where the new is not."""
+    former = renamed or {}
+    known = {**types, **{before: types[name] for name, before in former.items()}}
+    try:
+        table = read_parquet(path, known, most=_MOST[path.name], optional=[*optional, *former, *former.values()])
+        frame = as_frame(table, known)
+        frame = frame.rename(columns={before: name for name, before in former.items() if name not in frame})
+        if missing := [name for name in former if name not in frame]:
+            raise ValueError(f"{path} cannot be read (no column {', '.join(missing)})")
+    except (FileNotFoundError, ValueError) as error:
+        problem = f"{path} cannot be read (no such file)" if isinstance(error, OSError) else str(error)
+        raise ValueError(
+            f"{problem}; {CELLS}, {CURVES} and {SCORES} belong together: write them with fedra report --compact"
+        ) from error
+    return frame[[name for name in types if name in frame]]
+
+
+def _odd_curves(curves: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    accuracy, errors = curves["accuracy"].to_numpy(), curves["estimate_error"].to_numpy()
+    fits = (np.isnan(accuracy) | ((accuracy >= 0) & (accuracy <= 100))) & (np.isnan(errors) | (np.abs(errors) < np.inf))
+    for name in ("round", "caught", "missed", "wrongly_rejected"):
+        fits &= (curves[name].to_numpy() >= 0) & (curves[name].to_numpy() <= _MOST_COUNTED)
+    return np.asarray(~fits)
+
+
+def _odd_scores(scores: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    bins = {(float(low), float(high)) for low, high in zip(*_rounded(SCORE_EDGES[:-1], SCORE_EDGES[1:]), strict=True)}
+    places = zip(*_rounded(scores["low"].to_numpy(), scores["high"].to_numpy()), strict=True)
+    known = np.fromiter((place in bins for place in places), dtype=bool, count=len(scores))
+    counts = scores["count"].to_numpy()
+    return np.asarray(~known | (counts < 0) | (counts > _MOST_COUNTED))
+
+
+def _rounded(*edges: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    return [np.round(values, _DIGITS) for values in edges]
+
+
+def _without(frame: pd.DataFrame, odd: npt.NDArray[np.bool_], problem: str) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Return a frame without the runs that have an odd line, and what to say of those."""
+    runs = frame["run"].isna().to_numpy() | frame["run"].isin(frame["run"][odd]).to_numpy(dtype=bool)
+    first = frame[odd].dropna(subset=["run"]).drop_duplicates("run")
+    problems = {
+        str(line["run"]): f"{problem}: {', '.join(f'{key} {line[key]}' for key in frame.columns if key != 'run')}"
+        for line in first.to_dict("records")
+    }
+    return frame[~runs].reset_index(drop=True), problems

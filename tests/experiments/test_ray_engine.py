@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from fedra.cli import app
 from fedra.experiments import Advanced, Event, Failed, Finished, Grid, RayEngine, Started, read_results, run_grid
+from fedra.experiments.ray_engine import packed_folder, unpack_folder
 from fedra.simulation import simulate
 
 ray = pytest.importorskip("ray")
@@ -100,3 +101,19 @@ def test_the_command_runs_on_a_cluster(cluster: Any, tmp_path: Path) -> None:
 def test_no_cluster_is_told(address: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=message):
         run_grid(Grid.from_dict({}), out=tmp_path, name="g", engine=RayEngine(address=address))
+
+
+def test_a_folder_survives_packing(tmp_path: Path) -> None:
+    (tmp_path / "from" / "parts").mkdir(parents=True)
+    (tmp_path / "from" / "config.toml").write_bytes(b"a")
+    (tmp_path / "from" / "parts" / "one").write_bytes(b"b" * 5000)
+    (tmp_path / "from" / ".lock").write_bytes(b"")
+    (tmp_path / "to").mkdir()
+    (tmp_path / "to" / "old").write_bytes(b"c")
+    unpack_folder(packed_folder(tmp_path / "from"), tmp_path / "to")
+    found = {str(file.relative_to(tmp_path / "to")): file.read_bytes() for file in (tmp_path / "to").rglob("*.*")}
+    assert found == {"config.toml": b"a"}
+    assert (tmp_path / "to" / "parts" / "one").read_bytes() == b"b" * 5000
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["from", "to"]
+    unpack_folder(packed_folder(tmp_path / "nowhere"), tmp_path / "empty")
+    assert list((tmp_path / "empty").iterdir()) == []

@@ -11,7 +11,7 @@ import pytest
 from tests.simulation.watching import stop_in
 
 from fedra.experiments import Event, Failed, Finished, Grid, GridFolder, LocalEngine, Started, read_results, run_grid
-from fedra.experiments.events import Report
+from fedra.experiments.jobs import Report
 from fedra.simulation import SimulationConfig, resume, simulate
 
 FIXED = {"rounds": 12, "num_sampled": 20, "eval_every": 4, "checkpoint_every": 4}

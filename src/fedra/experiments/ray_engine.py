@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import shutil
 import signal
 import socket
+import tarfile
 import tempfile
 import threading
 from collections import deque
@@ -12,9 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fedra.experiments.attempt import Attempts, Job
-from fedra.experiments.events import Advanced, Event, Failed, Finished, Report, Started
-from fedra.experiments.files import packed, unpack
+from fedra.experiments.jobs import Advanced, Attempts, Event, Failed, Finished, Job, Report, Started
+from fedra.files import inside
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _SECONDS_TO_CONNECT = 10.0
@@ -57,7 +59,7 @@ class RayEngine:
             while waiting or running:
                 while waiting and len(running) < (self.workers or len(waiting) + len(running)):
                     job = waiting.popleft()
-                    running[task.remote(job, packed(job.folder), board)] = job
+                    running[task.remote(job, packed_folder(job.folder), board)] = job
                 ended, _ = ray.wait(list(running), timeout=_SECONDS_BETWEEN_LOOKS)
                 if ray.wait([news], timeout=0)[0]:
                     for event in _taken(ray, news):
@@ -71,13 +73,38 @@ class RayEngine:
             ray.kill(board)
 
 
+def packed_folder(folder: Path) -> bytes:
+    """Return a folder's files as a tar archive; a folder that is not there is an empty one, and links are left out."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for file in sorted(folder.rglob("*")):
+            if file.is_file() and not file.is_symlink() and not file.name.startswith("."):
+                tar.add(file, arcname=str(file.relative_to(folder)))
+    return archive.getvalue()
+
+
+def unpack_folder(archive: bytes, folder: Path) -> None:
+    """Put an archive's files in the place of a folder."""
+    inside(folder.parent, folder.name)
+    beside = folder.with_name(f".{folder.name}.new")
+    if beside.is_symlink():
+        beside.unlink()
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        tar.extractall(beside, filter="data")
+    if folder.exists():
+        shutil.rmtree(folder)
+    beside.replace(folder)
+
+
 class _Board:
-    """Holds what running jobs tell, until it is fetched."""
+    """Holds what running jobs report, until it is fetched."""
 
     def __init__(self) -> None:
         self._news: list[Event] = []
 
-    def tell(self, event: Event) -> None:
+    def post(self, event: Event) -> None:
         self._news.append(event)
 
     def take(self) -> list[Event]:
@@ -98,13 +125,13 @@ def _attempt_elsewhere(job: Job, archive: bytes, board: Any) -> tuple[Finished |
     """Run a job on whatever node this is, from the packed folder; return how it ended, and the folder packed again."""
 
     def report(event: Event) -> None:
-        board.tell.remote(event)
+        board.post.remote(event)
 
     with tempfile.TemporaryDirectory(prefix="fedra-") as directory:
         folder = Path(directory) / "run"
-        unpack(archive, folder)
+        unpack_folder(archive, folder)
         outcome = Attempts()(replace(job, folder=folder), report)
-        return outcome, packed(folder)
+        return outcome, packed_folder(folder)
 
 
 def _brought_back(ray: Any, reference: Any, job: Job) -> Finished | Failed:
@@ -113,7 +140,7 @@ def _brought_back(ray: Any, reference: Any, job: Job) -> Finished | Failed:
     except ray.exceptions.RayError as error:
         lines = str(error).strip().splitlines() or [""]
         return Failed(run=job.run, error=f"{type(error).__name__}: {lines[0]}", trace=str(error))
-    unpack(archive, job.folder)
+    unpack_folder(archive, job.folder)
     ended: Finished | Failed = outcome
     return ended
 

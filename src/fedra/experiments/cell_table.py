@@ -110,13 +110,13 @@ def cell_problem(cell: Mapping[str, Any]) -> str:
     """Return what is wrong with a cell's labels, run and configuration, empty where nothing is."""
     for name in _LABELS:
         if not _is_label(cell.get(name)):
-            return f"{name} is {_said(cell, name)}"
+            return f"{name} is {_described(cell, name)}"
     if not is_whole(cell.get("seed")):
-        return f"seed is {_said(cell, 'seed')}"
+        return f"seed is {_described(cell, 'seed')}"
     if "alpha_q" not in cell or not _or_none(is_number)(cell["alpha_q"]):
-        return f"alpha_q is {_said(cell, 'alpha_q')}"
+        return f"alpha_q is {_described(cell, 'alpha_q')}"
     if not is_file_name(cell.get("run")):
-        return f"run is {_said(cell, 'run')}, which names no folder in runs/"
+        return f"run is {_described(cell, 'run')}, which names no folder in runs/"
     return _config_problem(cell.get("config"))
 
 
@@ -144,20 +144,20 @@ def read_line(number: int, line: Mapping[str, Any]) -> dict[str, Any]:
         config = parsed_json(line["config"] or "{}")
         problem = cell_problem({**line, "config": config})
         if not problem and line["status"] not in STATES:
-            problem = f"status is {_said(line, 'status')}"
+            problem = f"status is {_described(line, 'status')}"
         if not problem and line["status"] == "done":
             problem = figure_problem(line, {name: check for name, check in FIGURE_CHECKS.items() if name in line})
-    except ValueError as error:
-        problem = f"config is no JSON ({clipped(error)})"
+    except ValueError as wrong:
+        problem = f"config is no JSON ({clipped(wrong)})"
     if problem:
         return unreadable_line(grid, number, line, problem)
     figures = {name: line.get(name) if line["status"] == "done" else None for name in FIGURE_TYPES}
-    told = None if line["error"] is None else error_text(line["error"])
-    return {**line, "grid": grid, "error": told, **figures}
+    error = None if line["error"] is None else error_text(line["error"])
+    return {**line, "grid": grid, "error": error, **figures}
 
 
 def error_text(text: Any) -> str:
-    """Return the error of a run as it may be shown."""
+    """Return the error of a run in a form that is safe to display."""
     return clipped(text, _LONGEST_ERROR)
 
 
@@ -172,7 +172,7 @@ def _config_problem(config: Any) -> str:
         return f"config is longer than {_LONGEST_CONFIG:,} characters"
     for name, check in _SETTINGS.items():
         if config.get(name) is not None and not check(config[name]):
-            return f"{name} in config is {_said(config, name)}"
+            return f"{name} in config is {_described(config, name)}"
     return ""
 
 
@@ -180,5 +180,5 @@ def _is_label(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value) <= _LONGEST_LABEL and encodable(value) == value
 
 
-def _said(values: Mapping[str, Any], name: str) -> str:
+def _described(values: Mapping[str, Any], name: str) -> str:
     return clipped(repr(values[name]), 60) if name in values else "missing"

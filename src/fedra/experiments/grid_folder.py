@@ -11,10 +11,9 @@ from typing import Any
 
 import pandas as pd
 
-from fedra.experiments.attempt import ERROR
-from fedra.experiments.cells import CELL_TYPES, FIGURE_TYPES, error_text, grid_lines
-from fedra.experiments.events import Failed
+from fedra.experiments.cell_table import CELL_TYPES, FIGURE_TYPES, error_text, grid_lines
 from fedra.experiments.grid import Grid
+from fedra.experiments.jobs import ERROR, Failed
 from fedra.files import folder_inside, inside, locked, write_text, write_whole
 from fedra.simulation import RunFolder
 from fedra.untrusted import MEBIBYTE, clipped, is_file_name, parsed_json, read_bounded
@@ -30,7 +29,7 @@ class GridFolder:
     path: Path
 
     def locked(self) -> AbstractContextManager[None]:
-        """Hold the folder; a second grid that wants it is told."""
+        """Hold the folder; an error where another grid does."""
         self.path.mkdir(parents=True, exist_ok=True)
         return locked(self.path, f"{self.path} is in use by another fedra grid; wait for it or choose another --out")
 
@@ -102,20 +101,20 @@ class GridFolder:
 def _error(path: Path) -> str:
     """Return the error that an attempt has left."""
     try:
-        told = parsed_json(read_bounded(path, _LARGEST_ERROR))
-        if not isinstance(told, dict) or not isinstance(told.get("error"), str):
+        left = parsed_json(read_bounded(path, _LARGEST_ERROR))
+        if not isinstance(left, dict) or not isinstance(left.get("error"), str):
             raise ValueError(f"{path} has no text named error")
     except (OSError, ValueError) as error:
         return f"its error cannot be read: {error_text(error)}"
-    return error_text(told["error"])
+    return error_text(left["error"])
 
 
 def _belonging(figures: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
     """Return the figures of a run, or a failure where they are of another one."""
     rounds = config.get("rounds", figures.get("rounds"))
     if figures["status"] == "done" and figures["rounds"] != rounds:
-        said = f"its result cannot be read: it is of {figures['rounds']} rounds, the cell of {rounds}"
-        return {"status": "failed", "error": said}
+        problem = f"its result cannot be read: it is of {figures['rounds']} rounds, the cell of {rounds}"
+        return {"status": "failed", "error": problem}
     return figures
 
 

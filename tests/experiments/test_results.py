@@ -1,7 +1,9 @@
 """Compact results: the same as the run folders say, and never an exception for a run that is damaged."""
 
+import dataclasses
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ import pytest
 from tests.report.small_grid import GRID, fail, small_grid
 
 from fedra.experiments import GridFolder, Results, read_results
-from fedra.experiments.compact_files import CELLS, CURVES, SCORE_EDGES, SCORES
+from fedra.experiments.results import CELLS, CURVES, SCORE_EDGES, SCORES
 from fedra.simulation import RunFolder
 
 
@@ -223,3 +225,33 @@ def test_results_that_nothing_was_run_for(tmp_path):
     results.write(tmp_path / "small")
     pd.testing.assert_frame_equal(Results.read(tmp_path / "small").cells, results.cells)
     assert GridFolder(path=tmp_path).frame().shape == results.cells.shape
+
+
+def test_files_of_an_earlier_version_are_read(whole, tmp_path):
+    """`wrongly_rejected` was called `wronged` before."""
+    results = Results.read(whole)
+    counted = results.curves.assign(wrongly_rejected=np.arange(len(results.curves)))
+    results = dataclasses.replace(results, curves=counted)
+    results.write(tmp_path)
+    old = pd.read_parquet(tmp_path / CURVES).rename(columns={"wrongly_rejected": "wronged"})
+    old.to_parquet(tmp_path / CURVES)
+    pd.testing.assert_frame_equal(Results.read(tmp_path).curves, results.curves)
+    old.assign(wrongly_rejected=3).to_parquet(tmp_path / CURVES)
+    assert set(Results.read(tmp_path).curves["wrongly_rejected"]) == {3}, "where both are there, the new one counts"
+    old.drop(columns="wronged").to_parquet(tmp_path / CURVES)
+    with pytest.raises(ValueError, match=r"curves\.parquet cannot be read \(no column wrongly_rejected\); "):
+        Results.read(tmp_path)
+    old.assign(wronged=-1).to_parquet(tmp_path / CURVES)
+    damaged = Results.read(tmp_path)
+    assert damaged.curves.empty
+    assert damaged.cells["error"].str.contains("wrongly_rejected -1").all()
+
+
+def test_the_committed_results_are_read():
+    committed = Path(__file__).parents[2] / "results"
+    stored = pq.read_table(committed / CURVES).to_pandas()
+    former = "wronged" if "wronged" in stored else "wrongly_rejected"
+    results = Results.read(committed)
+    assert list(results.curves["wrongly_rejected"]) == list(stored[former])
+    assert len(results.cells) > 100
+    assert (results.cells["status"] == "done").all()

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
-from fedra.experiments.attempt import Attempts, Job
-from fedra.experiments.events import Advanced, Failed, Report, Started
+from fedra.experiments.jobs import Advanced, Attempts, Failed, Job, Report, Started
 
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _SECONDS_BETWEEN_LOOKS = 0.5
@@ -70,7 +69,7 @@ class _Worker:
         self.connection.send(job)
 
     def listen(self, report: Report) -> bool:
-        """Pass on what the process says, and return whether it is still there."""
+        """Pass on what the process reports, and return whether it is still there."""
         try:
             event = self.connection.recv()
         except (EOFError, ConnectionResetError):
