@@ -117,12 +117,13 @@ def write_report(
     files: list[Path] = []
     missing = []
     if figures:
+        place = folder_inside(folder, "figures")
         # At most one of curves for each table.
         most = len(extension.figures) + len(every)
         for name, figure in (*extension.figures.items(), *FIGURES.items()):
             before = len(drawings)
             for drawing in figure(data, every):
-                files += drawing.write(folder_inside(folder, "figures"))
+                files += drawing.write(place)
                 drawings.append(drawing)
                 report_step("drawing figures", len(drawings), max(most, len(drawings)))
             if name in extension.figures and len(drawings) == before:
@@ -157,8 +158,11 @@ def write_run_report(
     """Write the report of one run; arguments as in `build_report`."""
     title = title or f"Run {run.outcome.run}"
     written = _write_all(folder_inside(folder, "tables"), _run_files(run))
-    drawings = [drawing for figure in RUN_FIGURES.values() for drawing in figure(run)] if figures else []
-    files = [file for drawing in drawings for file in drawing.write(folder_inside(folder, "figures"))]
+    drawings, files = [], []
+    if figures:
+        place = folder_inside(folder, "figures")
+        drawings = [drawing for figure in RUN_FIGURES.values() for drawing in figure(run)]
+        files = [file for drawing in drawings for file in drawing.write(place)]
     text = f"{explanation(run)}\n\n{rejection_text(run)}"
     _write(folder / "summary.md", run_markdown(run, title=title, facts=facts(run), text=text, drawings=drawings))
     write_run_page(folder / "report.html", run, reference, title=title)

@@ -69,7 +69,7 @@ def _dots(axes: Axes, outcomes: Sequence[Outcome]) -> dict[str, str]:
 
 
 def against_quantity(data: ReportData, _tables: Sequence[Table] = ()) -> Iterator[Drawing]:
-    """Draw accuracy under LIE against alpha_q, ours and what the paper printed."""
+    """Draw accuracy under LIE against alpha_q, ours and what the paper has."""
     definition = read_paper().figure(2).grid
     wanted = [
         outcome
