@@ -1,10 +1,12 @@
-"""Finding things by name: helping with names that were not quite right, and importing a user's own code."""
+"""Finding things by name: names that were not quite right, names with parameters, and a user's own code."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import shlex
 import sys
+import tomllib
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +19,32 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     close = get_close_matches(name, names, n=1)
     guess = f"; did you mean {close[0]!r}?" if close else ";"
     return f"{guess} valid: {', '.join(names) or 'none'}"
+
+
+def parse_parameter(text: str, where: str) -> tuple[str, Any]:
+    """Read NAME=VALUE, the value as TOML where it is that, else as text; `where` begins the error message."""
+    name, equals, given = text.partition("=")
+    if not equals or not name:
+        raise ValueError(f"{where} {text!r} is not of the form NAME=VALUE")
+    try:
+        value = tomllib.loads(f"value = {given}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = given
+    return name.strip().replace("-", "_"), value
+
+
+def parse_spec(text: str, where: str, form: str) -> tuple[str, dict[str, Any]]:
+    """Read a name with parameters after it, NAME=VALUE, as a shell would take the words apart.
+
+    `where` begins an error message, and `form` ends it with what to write.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ValueError(f"{where} {text!r}: {error}; {form}") from error
+    if not words:
+        raise ValueError(f"{where} {text!r} has no name; {form}")
+    return words[0], dict(parse_parameter(word, f"{where} {words[0]}:") for word in words[1:])
 
 
 def parameters_of(function: Any) -> dict[str, inspect.Parameter]:

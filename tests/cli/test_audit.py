@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fedra.audit import AuditLog, RoundReport
+from fedra.audit import AuditLog
 from fedra.cli import app
+from fedra.server import RoundRecord
 
 
 @pytest.fixture
@@ -30,8 +31,8 @@ def trail(tmp_path: Path) -> Path:
             }
             for node in (1, 2, 3)
         ]
-        log.write(
-            RoundReport(
+        log.round(
+            RoundRecord(
                 run="r", round=number, phase="train", time=1.0, rule="krum", num_malicious=1, note="", clients=clients
             )
         )

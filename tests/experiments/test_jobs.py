@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simulation.watching import stop_in
 
 from fedra.data import load_dataset
 from fedra.experiments import Advanced, Event, Failed, Finished, Job, Started, jobs
@@ -63,16 +64,9 @@ def test_an_error_is_an_outcome(tmp_path: Path) -> None:
 
 
 def test_it_goes_on_from_its_checkpoint_and_forgets_the_error(tmp_path: Path) -> None:
-    class Stop(Exception):
-        pass
-
-    def stop(outcome: Any) -> None:
-        if outcome.round == 3:
-            raise Stop
-
     folder = tmp_path / "one"
-    with pytest.raises(Stop):
-        simulate(CONFIG, out=folder, progress=stop)
+    with pytest.raises(KeyboardInterrupt):
+        simulate(CONFIG, out=folder, observers=[stop_in(3)])
     (folder / ERROR).write_text(json.dumps({"error": "E"}), encoding="utf-8")
     outcome, seen = attempted(job(tmp_path))
     assert isinstance(outcome, Finished)

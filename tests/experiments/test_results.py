@@ -47,8 +47,8 @@ def test_curves_are_what_the_rounds_add_up_to(whole):
         assert [line["round"] for line in lines] == [2, 4]
         for line, (first, last) in zip(lines, ((0, 1), (2, 3)), strict=True):
             own = rounds[(rounds["round"] >= first) & (rounds["round"] <= last)]
-            for name, column in (("caught", "caught"), ("missed", "missed"), ("wronged", "wrongly_rejected")):
-                assert line[name] == own[column].sum()
+            for name in ("caught", "missed", "wrongly_rejected"):
+                assert line[name] == own[name].sum()
             assert line["accuracy"] == own["accuracy"].iloc[-1]
             errors = (own["estimated_malicious"] - own["num_malicious"]).abs().dropna()
             if rule == "fedra":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,7 @@ from fedra.experiments import (
 )
 from fedra.experiments.grid_folder import RESULTS
 from fedra.experiments.tally import Running
+from fedra.trackers import make_trackers
 
 _SECONDS_BETWEEN_LINES = 10.0
 _MOST_LISTED = 16
@@ -134,13 +135,24 @@ class PlanOutcome:
             console.print(f"{done}; results: {self.plan.folder / RESULTS}.csv", soft_wrap=True, markup=False)
 
 
-def run_plan(plan: Plan, options: EngineOptions, *, silent: bool) -> PlanOutcome:
-    """Run what is missing, with progress unless silent; Ctrl-C and SIGTERM end the command with exit code 130."""
+def run_plan(plan: Plan, options: EngineOptions, *, silent: bool, track: Sequence[str] = ()) -> PlanOutcome:
+    """Run what is missing, with progress unless silent; Ctrl-C and SIGTERM end the command with exit code 130.
+
+    `track` are trackers to watch each run; all of them keep what they see in one place for the grid.
+    """
+    observers = make_trackers(track, root=plan.folder / "tracking")
     tally = Tally({job.run: job.config for job in plan.missing}, workers=options.at_once)
     started = time.monotonic()
     try:
         with terminated_as_interrupted(), grid_progress(tally, quiet=silent) as watch:
-            outcome = run_grid(plan.cells, out=plan.folder, name=plan.name, engine=options.engine(), watch=watch)
+            outcome = run_grid(
+                plan.cells,
+                out=plan.folder,
+                name=plan.name,
+                engine=options.engine(),
+                watch=watch,
+                observers=observers,
+            )
     except KeyboardInterrupt:
         message = f"stopped; all that is done is kept in {plan.folder}. Go on with the same command"
         errors.print(message, soft_wrap=True, markup=False)

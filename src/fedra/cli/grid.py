@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fedra.cli.console import errors_reported
-from fedra.cli.options import AsJson, DryRun, EngineChoice, Engines, Quiet, RayAddress, Workers
+from fedra.cli.options import AsJson, DryRun, EngineChoice, Engines, Quiet, RayAddress, Track, Workers
 
 
 def grid(
@@ -21,6 +21,7 @@ def grid(
     trust: Annotated[
         bool, typer.Option("--trust", help="Import code that the file names, such as a rule module:Class.")
     ] = False,
+    track: Track = None,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -41,7 +42,7 @@ def grid(
             else:
                 plan.print_runs()
             return
-        outcome = run_plan(plan, options, silent=silent)
+        outcome = run_plan(plan, options, silent=silent, track=track or ())
     if as_json:
         typer.echo(json.dumps(outcome.as_dict(), indent=2))
     else:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -25,16 +24,11 @@ EngineChoice = Annotated[Engines, typer.Option(help="Processes on this machine, 
 RayAddress = Annotated[str | None, typer.Option(help="Of the Ray cluster; default: $RAY_ADDRESS, or this machine's.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="List what would run, and run nothing.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
+Track = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TRACKER",
+        help="tensorboard, mlflow, wandb or module:Class, also 'mlflow folder=DIR'; several times if you like.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")]
-
-
-def parse_parameter(text: str, option: str) -> tuple[str, Any]:
-    """Read NAME=VALUE, the value as TOML where it is that, else as text; `option` is where it was given."""
-    name, equals, given = text.partition("=")
-    if not equals or not name:
-        raise ValueError(f"{option} {text!r} is not of the form NAME=VALUE")
-    try:
-        value = tomllib.loads(f"value = {given}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = given
-    return name.strip().replace("-", "_"), value

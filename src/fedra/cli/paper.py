@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -14,7 +13,8 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from fedra.cli.console import console, errors, errors_reported, print_table
-from fedra.cli.options import AsJson, DryRun, EngineChoice, Engines, Quiet, RayAddress, Workers, parse_parameter
+from fedra.cli.options import AsJson, DryRun, EngineChoice, Engines, Quiet, RayAddress, Track, Workers
+from fedra.names import parse_spec
 
 if TYPE_CHECKING:
     from fedra.cli.execution import EngineOptions, Plan
@@ -53,6 +53,7 @@ def paper(
     workers: Workers = None,
     engine: EngineChoice = Engines.LOCAL,
     ray_address: RayAddress = None,
+    track: Track = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Runs and tables only, no report.")] = False,
     dry_run: DryRun = False,
     quiet: Quiet = False,
@@ -76,6 +77,7 @@ def paper(
             ),
             out=out,
             engine_options=EngineOptions(kind=engine, workers=workers, ray_address=ray_address),
+            track=tuple(track or ()),
             report=not no_report,
             silent=quiet or as_json,
         )
@@ -105,16 +107,9 @@ def _rules(text: str) -> tuple[str, ...]:
 
 
 def _rule_entry(text: str) -> str | dict[str, Any]:
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise ValueError(f"--add-rule {text!r}: {error}; {_ADDED}") from error
-    if not words:
-        raise ValueError(f"--add-rule {text!r} names no rule; {_ADDED}")
-    name, *settings = words
-    if not settings:
+    name, parameters = parse_spec(text, "--add-rule", _ADDED)
+    if not parameters:
         return name
-    parameters = dict(parse_parameter(setting, f"--add-rule {name}") for setting in settings)
     label = parameters.pop("label", None)
     return {"rule": name, "params": parameters} | ({} if label is None else {"label": str(label)})
 
@@ -137,6 +132,7 @@ class Work:
     wanted: Reproduction
     out: Path
     engine_options: EngineOptions
+    track: tuple[str, ...]
     report: bool
     silent: bool
 
@@ -171,7 +167,7 @@ class Work:
             return outcome
         if not self.silent:
             plan.print_counts()
-        ending = run_plan(plan, self.engine_options, silent=self.silent)
+        ending = run_plan(plan, self.engine_options, silent=self.silent, track=self.track)
         ending.print_summary(quiet=self.silent)
         data = ReportData.of(Results.read(self.out))
         outcome |= {"grid": plan.name, **ending.as_dict(), "entries": self._tables(data)}

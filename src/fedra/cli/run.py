@@ -11,8 +11,9 @@ from rich.table import Table
 
 from fedra import checks
 from fedra.cli.console import console, errors, errors_reported, print_table, terminated_as_interrupted
-from fedra.cli.options import DataDir, Parameters, parse_parameter
+from fedra.cli.options import DataDir, Parameters, Track
 from fedra.cli.progress import progress_bar
+from fedra.names import parse_parameter
 
 if TYPE_CHECKING:
     from fedra.simulation import SimulationConfig, SimulationResult
@@ -59,6 +60,7 @@ def run(
     checkpoint_every: Annotated[int | None, typer.Option(help="Rounds between checkpoints.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of everything but the partition.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of this run; part of what fixes its bits.")] = None,
+    track: Track = None,
     trust: Annotated[
         bool, typer.Option("--trust", help="Import code that the file or folder names, such as a rule module:Class.")
     ] = False,
@@ -69,10 +71,11 @@ def run(
     given = {
         key: value
         for key, value in locals().items()
-        if value is not None and key not in ("config", "resume_", "out", "trust", "quiet", "as_json")
+        if value is not None and key not in ("config", "resume_", "out", "track", "trust", "quiet", "as_json")
     }
     from fedra.simulation import RunFolder, check_trusted, own_code, read_toml, resume, simulate
     from fedra.simulation.run_folder import CONFIG
+    from fedra.trackers import make_trackers
 
     with errors_reported():
         if resume_ is not None:
@@ -90,8 +93,10 @@ def run(
             settings = _settings(values, given)
             folder = out or (Path(stated) if stated else _new_folder(settings))
         label = f"{settings.rule} / {settings.attack}"
+        trackers = make_trackers(track or ())
         try:
-            with terminated_as_interrupted(), progress_bar(label, settings.rounds, quiet=quiet or as_json) as observers:
+            with terminated_as_interrupted(), progress_bar(label, settings.rounds, quiet=quiet or as_json) as bars:
+                observers = (*bars, *trackers)
                 if resume_ is not None:
                     result = resume(resume_, observers=observers, trust=trust)
                 else:

@@ -6,12 +6,10 @@ A tracker is an observer (`fedra.server.Observer`): give it to whatever runs rou
 from __future__ import annotations
 
 import os
-import shlex
-import tomllib
 from collections.abc import Iterable
 from typing import Any
 
-from fedra.names import import_own, nearest, parameters_of
+from fedra.names import import_own, nearest, parameters_of, parse_spec
 from fedra.server.observers import Observer
 from fedra.trackers.base import Session, Tracker
 from fedra.trackers.mlflow import MLflow
@@ -76,7 +74,7 @@ def make_tracker(spec: str, **parameters: Any) -> Observer:
     """
     if not isinstance(spec, str):
         raise TypeError(f"tracker {spec!r}; give a name, {_FORM}")
-    name, stated = _parsed(spec)
+    name, stated = parse_spec(spec, "tracker", f"give a name, {_FORM}")
     valid = tracker_parameters(name)
     stated |= parameters
     for parameter in stated:
@@ -99,28 +97,8 @@ def make_trackers(specs: Iterable[str], *, root: str | os.PathLike[str] | None =
             raise ValueError(f"tracker {spec!r} is given {given.count(spec)} times; give it once")
     made = []
     for spec in given:
-        name, stated = _parsed(spec)
+        name, stated = parse_spec(spec, "tracker", f"give a name, {_FORM}")
         if root is not None and name in TRACKERS:
             stated.setdefault("folder", os.path.join(root, name))
         made.append(make_tracker(spec, **stated))
     return made
-
-
-def _parsed(spec: str) -> tuple[str, dict[str, Any]]:
-    """Take a text of a name and NAME=VALUE apart."""
-    try:
-        words = shlex.split(spec)
-    except ValueError as error:
-        raise ValueError(f"tracker {spec!r}: {error}; give a name, {_FORM}") from error
-    if not words:
-        raise ValueError(f"tracker {spec!r} names none; give a name, {_FORM}")
-    parameters: dict[str, Any] = {}
-    for word in words[1:]:
-        parameter, equals, value = word.partition("=")
-        if not equals or not parameter:
-            raise ValueError(f"tracker {spec!r}: {word!r} is not of the form NAME=VALUE")
-        try:
-            parameters[parameter.replace("-", "_")] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            parameters[parameter.replace("-", "_")] = value
-    return words[0], parameters
