@@ -59,8 +59,8 @@ def test_an_unknown_parameter_lists_the_valid_ones():
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("", "names none"),
-        ("  ", "names none"),
+        ("", "has no name"),
+        ("  ", "has no name"),
         ("mlflow 'half", "No closing quotation"),
         ("mlflow folder", "'folder' is not of the form NAME=VALUE"),
         ("mlflow =x", "'=x' is not of the form NAME=VALUE"),
