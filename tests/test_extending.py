@@ -86,6 +86,75 @@ def test_a_rule_that_remembers(tmp_path: Path) -> None:
     assert (tmp_path / "x" / "result.json").is_file()
 
 
+def test_a_preaggregator(tmp_path: Path) -> None:
+    result = run(ROOT / "src", "-c", block("class HalfMean"), cwd=tmp_path).strip()
+    assert f"That prints `{result}`" in PAGE
+
+
+def test_one_file_and_one_line_make_a_data_set(tmp_path: Path) -> None:
+    code = (
+        block("DATASETS[")
+        + """
+from fedra.cli import app
+app(["run", "--dataset", "stripes", "--rounds", "30", "--out", "x", "--json"])
+"""
+    )
+    result = json.loads(run(ROOT / "src", "-c", code, cwd=tmp_path))
+    assert result["final_accuracy"] > 90
+    assert result["config"]["dataset"] == "stripes"
+    listed = run(ROOT / "src", "-c", block("DATASETS[") + "from fedra.cli import app; app(['data'])", cwd=tmp_path)
+    assert "stripes" in listed
+
+
+def test_a_figure_and_a_table_of_ones_own(tmp_path: Path) -> None:
+    grid = 'rules = ["fedavg", "median"]\nattacks = ["none", "lie"]\n[fixed]\nrounds = 2\nnum_sampled = 10\n'
+    (tmp_path / "mine.toml").write_text(grid, encoding="utf-8")
+    run(ROOT / "src", "-m", "fedra", "grid", "mine.toml", "--quiet", cwd=tmp_path)
+    run(ROOT / "src", "-c", block('FIGURES["best"]'), cwd=tmp_path)
+    report = tmp_path / "runs" / "mine" / "report"
+    page = (report / "report.html").read_text(encoding="utf-8")
+    assert (report / "figures" / "best.png").is_file()
+    assert "Best accuracy of each rule" in page
+    assert "nobody attacks" in page
+    (table,) = (report / "tables").glob("*-clean.csv")
+    assert {line.split(",")[0] for line in table.read_text(encoding="utf-8").splitlines()[1:]}
+
+
+def test_a_platform_on_the_server_core(tmp_path: Path) -> None:
+    code = (
+        block("class SmallServer")
+        + """
+import numpy as np
+from fedra.audit import AuditLog, read_trail
+
+def answers(model, number):
+    rng = np.random.default_rng(number)
+    steps = model["steps"]
+    found = {f"site-{i}": ({"w": model["w"] + 1 + 0.1 * rng.standard_normal(4), "steps": steps}, 20) for i in range(8)}
+    found["site-3"] = ({"w": model["w"] - 50, "steps": model["steps"]}, 1e9)
+    found["site-5"] = ({"w": model["w"][:2], "steps": model["steps"]}, 20)
+    return found
+
+def play(first, last, **options):
+    server = SmallServer({"w": np.zeros(4), "steps": np.array(7)}, rule="fedra", **options)
+    assert server.server.done == first
+    for number in range(first + 1, last + 1):
+        record = server.round(number, answers(server.model, number))
+        reasons = {client["client"]: client["reason"] for client in record.clients if not client["kept"]}
+        assert set(reasons) == {"site-3", "site-5"} and "shape" in reasons["site-5"], reasons
+    return server.model
+
+through = play(0, 4, observers=[AuditLog("audit.jsonl")])
+play(0, 2, state="state.npz")
+resumed = play(2, 4, state="state.npz")
+assert through["w"].tobytes() == resumed["w"].tobytes()
+assert abs(through["w"] - 4).max() < 0.5 and through["steps"] == 7
+assert len(read_trail("audit.jsonl").rounds) == 4
+"""
+    )
+    run(ROOT / "src", "-c", code, cwd=tmp_path)
+
+
 def test_a_rule_outside_fedra_gets_its_row_in_the_papers_tables(tmp_path: Path) -> None:
     (tmp_path / "my_rules.py").write_text(block("class CappedMean"), encoding="utf-8")
     first, second = COMMANDS

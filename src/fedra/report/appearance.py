@@ -7,17 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from fedra.attacks import ATTACKS
+from fedra.data import DATASETS
 from fedra.rules import RULES
 
 Names = Mapping[str, str]
 
 DISPLAY_NAMES: Names = {
-    "mnist": "MNIST",
-    "fashion-mnist": "Fashion-MNIST",
-    "cifar10": "CIFAR-10",
-    "mind": "MIND",
-    "huffpost": "HuffPost",
-    "digits": "Digits",
+    **{name: spec.label for name, spec in DATASETS.items()},
     "iid": "IID",
     "non-iid": "non-IID",
     "dirichlet": "Dirichlet",

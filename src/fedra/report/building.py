@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from fedra.experiments import Results
 from fedra.files import folder_inside, write_text
@@ -14,7 +14,7 @@ from fedra.report.formats.csv import lines_csv, table_csv
 from fedra.report.formats.latex import table_latex
 from fedra.report.formats.markdown import run_markdown, summary_markdown, table_markdown
 from fedra.report.model import Table
-from fedra.report.model.comparison import grid_tables
+from fedra.report.model.comparison import Published, grid_tables
 from fedra.report.model.one_run import OneRun, explanation, facts, is_run, read_run, rejection_text
 from fedra.report.model.outcomes import ReportData, unique
 from fedra.report.page import write_page, write_run_page
@@ -25,6 +25,18 @@ _FEW_GRIDS = 3
 
 # What is being done, how far it is, and how far it goes.
 Progress = Callable[[str, int, int], None]
+
+
+class TableMaker(Protocol):
+    """Makes tables of results; arguments as in `grid_tables`."""
+
+    def __call__(self, data: ReportData, *, without: frozenset[str], published: Published) -> Iterable[Table]:
+        """Return the tables, without grids that others have tables for."""
+        ...
+
+
+# To add tables: one function, and one line here.
+TABLES: dict[str, TableMaker] = {"grids": grid_tables}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,7 +122,11 @@ def write_report(
     extension = reference.extension(data)
     data = replace(data, names=extension.names)
     title = title or extension.title or _title(data)
-    tables = grid_tables(data, without=extension.grids, published=reference.published)
+    tables = tuple(
+        table
+        for make in TABLES.values()
+        for table in make(data, without=extension.grids, published=reference.published)
+    )
     every = (*extension.tables, *tables)
     written = _write_all(folder_inside(folder, "tables"), _table_files(every, extension.files))
     drawings: list[Drawing] = []
