@@ -80,6 +80,6 @@ def plain_numbers(metrics: Mapping[str, Any] | None) -> dict[str, float]:
         for key, value in (metrics or {}).items()
         if isinstance(value, int | float | np.integer | np.floating)
         and not isinstance(value, bool)
-        and abs(value) <= LARGEST_METRIC
+        and -LARGEST_METRIC <= value <= LARGEST_METRIC
     }
     return dict(list(found.items())[:_MOST_RECORDED])
