@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -172,6 +173,9 @@ class Defended(Strategy):
                 metrics.clear()
                 metrics.update(renumbered)
                 summary |= plain_numbers(renumbered[max(renumbered)]) if renumbered else {}
-        finally:
-            self.server.end(summary)
+        except BaseException:
+            with contextlib.suppress(OSError):  # logged; what ended the run is what is raised
+                self.server.end()
+            raise
+        self.server.end(summary)
         return result

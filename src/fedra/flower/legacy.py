@@ -159,7 +159,7 @@ class _Defended(Strategy):
         kept, weights, record = self.server.defence.judge_evaluation(server_round, replies)
         evaluated, fault = self._evaluate(server_round, evaluate_results(kept, weights))
         loss, metrics = evaluated or (None, {})
-        figures = plain_numbers({**metrics, **({} if loss is None else {"loss": loss})})
+        figures = plain_numbers({**(metrics or {}), "loss": loss})
         self.server.publish(dataclasses.replace(record.failed(fault) if fault else record, metrics=figures))
         return loss, metrics
 

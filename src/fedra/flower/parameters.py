@@ -34,7 +34,8 @@ def read_fit(results: FitResults, failures: Sequence[Any], form: ModelForm, aske
         if (count := len(answer.parameters.tensors)) != len(form.entries):
             raise Unusable(f"{count} arrays instead of {len(form.entries)}")
         reply.views = form.read(by_position(answer.parameters), view_npy)
-        _read_figures(reply, answer)
+        reply.take_claim(answer.num_examples, "num_examples")
+        _take_metrics(reply, answer)
 
     return [*read_all(_replies(results), fill, asked, Layout()), *_failed(failures)]
 
@@ -45,8 +46,9 @@ def read_evaluate(results: EvaluateResults, failures: Sequence[Any], asked: froz
     def fill(reply: Reply) -> None:
         proxy, answer = reply.message
         _check_status(answer)
-        _read_figures(reply, answer)
+        reply.take_claim(answer.num_examples, "num_examples")
         reply.message = proxy, float(read_number("loss", answer.loss))
+        _take_metrics(reply, answer)
 
     return [*read_all(_replies(results), fill, asked, Layout()), *_failed(failures)]
 
@@ -90,8 +92,7 @@ def _canonical_tensors(form: ModelForm, reply: dict[str, bytes], sent: dict[str,
     return [data for _, data in arrange(form, tensor, sent)]
 
 
-def _read_figures(reply: Reply, answer: FitRes | EvaluateRes) -> None:
-    reply.take_claim(answer.num_examples, "num_examples")
+def _take_metrics(reply: Reply, answer: FitRes | EvaluateRes) -> None:
     reply.metrics, kinds = read_metrics(answer.metrics, words=True)
     reply.layout = Layout(values=kinds)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -113,6 +114,8 @@ class Server:
 
         The form is None where the model is not known yet: a client sends the first one.
         """
+        with contextlib.suppress(OSError):  # logged, and no fault of this run
+            self.end()  # one before it, where the platform does not say when a run ends
         self.done, self._first, self._rounds = 0, form, rounds
         self.defence.rule_state = None
         self._memory.begin()
@@ -121,8 +124,7 @@ class Server:
             return None
         saved = load_state(self.state_path, self.writer)
         if saved is not None:
-            form = form or model_form({name: (array.dtype, array.shape) for name, array in saved.arrays.items()})
-            if not _is_of_form(saved.arrays, form):
+            if form is not None and not _is_of_form(saved.arrays, form):
                 raise ValueError(
                     f"{self.state_path} holds another model than the one to start from; move it away to start anew"
                 )
@@ -191,6 +193,7 @@ class Server:
                 memory=memory,
                 numbers=numbers,
                 rule=self.defence.rule_state or {},
+                rule_name=self.rule.name,
             )
             save_state(path, state)
 
@@ -225,15 +228,17 @@ class Server:
         self.disk.settle()
 
     def end(self, summary: Mapping[str, Any] | None = None) -> None:
-        """Let the observers finish."""
+        """Let the observers finish, and then raise what the disk did not take."""
         info, self._info = self._info, None
         if info is not None:
             self._observers.end(info, summary or {})
+        self.disk.settle()
 
-    def _take_back(self, saved: SavedState, form: ModelForm) -> None:
+    def _take_back(self, saved: SavedState, form: ModelForm | None) -> None:
         try:
+            form = form or model_form({name: (array.dtype, array.shape) for name, array in saved.arrays.items()})
             self._memory.recall(saved)
-            self.defence.recall(saved.rule, form.dimension)
+            self.defence.recall(saved.rule, form.dimension, owner=saved.rule_name)
         except Exception as error:  # the file may hold anything under any name
             raise ValueError(
                 f"{self.state_path} holds what this strategy cannot take back ({short(error, 200)}); use the settings "

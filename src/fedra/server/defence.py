@@ -15,6 +15,7 @@ from fedra.alarms import Streaks, WarningLimits, round_warnings
 from fedra.cohort import RuleState, Verdict
 from fedra.rules import Rule, StatefulRule, make_rule
 from fedra.screening import screen
+from fedra.server.faults import short
 from fedra.server.records import LEFT_OUT, RoundRecord
 from fedra.server.replies import Reply
 from fedra.server.weighing import weigh
@@ -69,10 +70,18 @@ class Defence:
         rows = np.arange(count * 8, dtype=dtype).reshape(count, 8)
         self.rule.judge(screen(rows, np.ones(count), threads=self.threads))
 
-    def recall(self, state: RuleState, dimension: int) -> None:
-        """Take back what the rule remembered; ValueError where it cannot be this rule's."""
+    def recall(self, state: RuleState, dimension: int, *, owner: str = "") -> None:
+        """Take back what the rule, `owner` by name, remembered; ValueError where it cannot be this rule's."""
         # A rule without memory may take the place of one with: nothing of it is needed then.
-        self.rule_state = self.rule.restore(state, dimension) if state and isinstance(self.rule, StatefulRule) else None
+        if not state or not isinstance(self.rule, StatefulRule):
+            self.rule_state = None
+            return
+        if owner and owner != self.rule.name:
+            raise ValueError(f"the memory of rule {short(owner)}, this is {self.rule.name!r}")
+        restored = self.rule.restore(state, dimension)
+        if not _finite(restored):
+            raise ValueError(f"the memory of rule {self.rule.name!r} is not finite")
+        self.rule_state = restored
 
     def judge(self, server_round: int, replies: list[Reply], *, vectors: list[npt.NDArray[Any]], known: int) -> Outcome:
         """Judge the usable replies by their vectors, which are in the order of the replies without a fault."""
@@ -85,6 +94,7 @@ class Defence:
             threads=self.threads,
         )
         verdict = self.rule.for_federation(num_clients=max(known, len(usable))).judge(screened, self.rule_state)
+        _check_kept(self.rule, verdict.state)
         if not _finite(verdict.state):
             verdict = _refused(verdict, "the rule would remember values that are not finite")
         kept = [reply for reply, stays in zip(usable, verdict.kept, strict=True) if stays]
@@ -195,6 +205,14 @@ class Defence:
             note=note,
             clients=clients,
         )
+
+
+def _check_kept(rule: Rule, state: RuleState | None) -> None:
+    """Refuse what no state file can hold, in the first round and not after a restart."""
+    for name, array in (state or {}).items():
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "fciub":
+            kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+            raise TypeError(f"rule {rule.name!r} would remember {name!r} as {kind}; use NumPy arrays of numbers")
 
 
 def _finite(state: RuleState | None) -> bool:

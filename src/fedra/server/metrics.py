@@ -78,6 +78,8 @@ def plain_numbers(metrics: Mapping[str, Any] | None) -> dict[str, float]:
     found = {
         printable(str(key), _LONGEST_NAME): float(value)
         for key, value in (metrics or {}).items()
-        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST_METRIC
+        if isinstance(value, int | float | np.integer | np.floating)
+        and not isinstance(value, bool)
+        and -LARGEST_METRIC <= value <= LARGEST_METRIC
     }
     return dict(list(found.items())[:_MOST_RECORDED])

@@ -32,6 +32,7 @@ class SavedState:
         memory: arrays that the optimizer or inner strategy remembers.
         numbers: plain values that they remember.
         rule: what a stateful rule remembers; empty for others.
+        rule_name: which rule that is; empty where the file does not say.
     """
 
     round: int
@@ -40,6 +41,7 @@ class SavedState:
     memory: Arrays = field(default_factory=dict)
     numbers: Mapping[str, Any] = field(default_factory=dict)
     rule: RuleState = field(default_factory=dict)
+    rule_name: str = ""
 
 
 def save_state(path: Path, state: SavedState) -> None:
@@ -52,6 +54,7 @@ def save_state(path: Path, state: SavedState) -> None:
         "arrays": list(state.arrays),
         "memory": list(state.memory),
         "rule": list(state.rule),
+        "rule_name": state.rule_name,
         "numbers": dict(state.numbers),
     }
     contents: dict[str, Any] = {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)}
@@ -91,6 +94,7 @@ def load_state(path: Path, writer: str) -> SavedState | None:
                 arrays=_group(contents, "array", about["arrays"]),
                 memory=_group(contents, "memory", about["memory"]),
                 rule=_group(contents, "rule", about.get("rule", [])),
+                rule_name=str(about.get("rule_name", "")),
                 numbers=about["numbers"],
             )
     except Exception as error:
