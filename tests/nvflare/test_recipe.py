@@ -189,7 +189,7 @@ def test_what_would_be_lost_is_an_error(name: str, value: object, message: str) 
 
 def test_an_audit_log_is_given_by_its_path(tmp_path) -> None:
     log = AuditLog(tmp_path / "audit.jsonl")
-    with pytest.raises(TypeError, match="audit=.*give the path"):
+    with pytest.raises(TypeError, match=r"audit=.*give the path"):
         RobustAggregator(audit=log)
     with pytest.raises(TypeError, match="give the path as a text"):
         RobustAggregator(observers=log)
