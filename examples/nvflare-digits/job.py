@@ -12,18 +12,20 @@ from digits import accuracy_of, initial_model
 from nvflare.app_common.np.recipes.fedavg import NumpyFedAvgRecipe
 from nvflare.recipe import SimEnv
 
+from fedra import FedRA
+from fedra.nvflare import RobustAggregator
+
 _HERE = Path(__file__).resolve().parent
 
 
-def make_recipe(*, clients: int, rounds: int, hostile: int, defence: str) -> NumpyFedAvgRecipe:
+def make_recipe(
+    *, clients: int, rounds: int, hostile: int, defence: str, audit: str | None = None
+) -> NumpyFedAvgRecipe:
     options: dict[str, Any] = {}
     if defence == "fedra":
-        from fedra.nvflare import RobustAggregator
-
-        from fedra import FedRA
-
-        # The rule needs n > 2m + 2 clients to leave out m of them; with fewer, clamp lowers m where it would refuse.
-        options["aggregator"] = RobustAggregator(rule=FedRA(clamp=True))
+        # The rule takes at least one client for hostile, and needs n > 2m + 2 to find m of them: 3 clients are too few
+        # to promise that, and without clamp every round would leave the model as it is.
+        options["aggregator"] = RobustAggregator(rule=FedRA(clamp=clients < 5), audit=audit)
     recipe = NumpyFedAvgRecipe(
         name="digits",
         model=initial_model().tolist(),
@@ -48,13 +50,19 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--hostile", type=int, default=1, metavar="K", help="how many clients are hostile")
     parser.add_argument("--defence", choices=["none", "fedra"], default="fedra")
+    parser.add_argument("--audit", type=Path, metavar="FILE", help="a file to append the audit trail to")
     parser.add_argument("--workspace", type=Path, help="a folder to keep what the simulator writes")
     options = parser.parse_args()
     if not 0 <= options.hostile < options.clients:
         parser.error(f"--hostile {options.hostile} of --clients {options.clients}: leave at least one honest client")
 
     recipe = make_recipe(
-        clients=options.clients, rounds=options.rounds, hostile=options.hostile, defence=options.defence
+        clients=options.clients,
+        rounds=options.rounds,
+        hostile=options.hostile,
+        defence=options.defence,
+        # The server's process has another directory.
+        audit=None if options.audit is None else str(options.audit.resolve()),
     )
     with tempfile.TemporaryDirectory() as temporary:
         workspace = (options.workspace or Path(temporary)).resolve()

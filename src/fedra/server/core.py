@@ -161,14 +161,21 @@ class Server:
         replies: list[Reply],
         *,
         weights: npt.NDArray[Any],
+        vectors: list[npt.NDArray[Any]] | None = None,
         release: Callable[[Reply], None] = lambda _: None,
     ) -> tuple[Outcome, Arrays | None, RoundRecord]:
         """Judge replies and step from `weights`, the model that was sent, as a vector.
 
+        `vectors` are those of the usable replies where they were read already: updates if the rule needs updates, else
+        models.
+
         Returns what was judged, the new trained arrays by name, None where the round changes nothing, and the record.
         """
         minus = weights if self.defence.needs_updates else None
-        outcome = self.judge(server_round, replies, minus=minus, release=release)
+        if vectors is None:
+            outcome = self.judge(server_round, replies, minus=minus, release=release)
+        else:
+            outcome = self.judge_vectors(server_round, replies, vectors)
         trained, record = step.take(weights, self.form, outcome, of_updates=minus is not None)
         if trained is not None:
             self.defence.accept(outcome)

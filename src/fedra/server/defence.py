@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from fedra.alarms import Streaks, WarningLimits, round_warnings
 from fedra.cohort import RuleState, Verdict
+from fedra.kernels.threads import thread_count
 from fedra.rules import Rule, StatefulRule, make_rule
 from fedra.screening import screen
 from fedra.server.faults import short
@@ -50,6 +51,7 @@ class Defence:
         self.rule = make_rule(rule) if isinstance(rule, str) else rule
         if not isinstance(self.rule, Rule):
             raise TypeError(f"rule={rule!r}; give a rule such as fedra.FedRA(), or the name of one")
+        thread_count(threads)  # a wrong one is better told now than in the first round
         self.threads = threads
         self.run = run
         self.rule_state: RuleState | None = None

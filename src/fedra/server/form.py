@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -66,19 +66,23 @@ class ModelForm:
 
         `view` returns one of the platform's arrays as a flat one in C order, checked against its entry.
         """
+        return list(self.views(arrays, view))
+
+    def views(
+        self, arrays: Mapping[str, T], view: Callable[[T, Entry], npt.NDArray[Any]]
+    ) -> Iterator[npt.NDArray[Any]]:
+        """Yield what `read` returns one by one, so that arrays which `view` has to load are not all in memory."""
         self.check_names(arrays)
-        views = []
         for entry in self.entries:
             flat = view(arrays[entry.name], entry)
             if entry.trained:
-                views.append(flat)
+                yield flat
             elif flat.dtype.kind == "f" and not np.isfinite(flat).all():
                 # An integer that a strategy made a float: no vector holds it, so no screening would look at it.
                 raise Unusable(f"array {short(entry.name)} holds values that are not finite")
-        return views
 
     def flatten(
-        self, views: Sequence[npt.NDArray[Any]], target: npt.NDArray[Any], minus: npt.NDArray[Any] | None = None
+        self, views: Iterable[npt.NDArray[Any]], target: npt.NDArray[Any], minus: npt.NDArray[Any] | None = None
     ) -> None:
         """Write the trained values, less `minus`, to the flat vector `target`."""
         trained = [entry for entry in self.entries if entry.trained]

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import contextlib
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fedra.server.faults import Unusable, printable, short
 from fedra.server.layout import Kinds, kinds_of
+
+if TYPE_CHECKING:
+    from fedra.server.replies import Reply
 
 # Averages, squares and sums over clients of what is below stay finite.
 LARGEST_METRIC = 1e100
@@ -71,6 +77,35 @@ def read_number(key: str, value: Any) -> int | float:
     if not abs(number) <= LARGEST_METRIC:  # nor is NaN
         raise Unusable(f"metric {short(key)} is not finite, or beyond {LARGEST_METRIC:g}")
     return number
+
+
+def read_numbers(metrics: Mapping[str, Any]) -> dict[str, int | float]:
+    """Return those metrics that are one finite number, for a platform whose clients may send others beside them."""
+    _check_count(metrics)
+    found: dict[str, int | float] = {}
+    for key, value in metrics.items():
+        with contextlib.suppress(Unusable):
+            if isinstance(key, str):
+                found[key] = read_number(key, value)
+    return found
+
+
+def average_metrics(kept: Sequence[Reply], weights: Sequence[float]) -> dict[str, float]:
+    """Return the weighted mean of each metric that more than half of these replies have, over those that have it.
+
+    So nobody can take a metric from the round by leaving it out, nor bring one in alone.
+    """
+    counts = Counter(name for reply in kept for name in reply.metrics)
+    means = {}
+    for name in sorted(name for name, count in counts.items() if 2 * count > len(kept)):
+        pairs = [
+            (weight, reply.metrics[name]) for weight, reply in zip(weights, kept, strict=True) if name in reply.metrics
+        ]
+        total = sum(weight for weight, _ in pairs)
+        if not 0 < total < math.inf:  # a rule that somebody wrote
+            pairs, total = [(1.0, value) for _, value in pairs], float(len(pairs))
+        means[name] = sum(weight / total * value for weight, value in pairs)
+    return means
 
 
 def plain_numbers(metrics: Mapping[str, Any] | None) -> dict[str, float]:

@@ -45,17 +45,24 @@ def read_all(
     """Let `fill` read each reply, refuse what nobody asked for or came twice, then those laid out unlike most."""
     seen: set[Any] = set()
     for reply in replies:
-        try:
-            if asked is not None and reply.client not in asked:
-                reply.asked = False
-                raise Unusable(f"{short(reply.client)} was not asked in this round")
-            if reply.client in seen:
-                raise Unusable("another reply of the same client came first")
-            seen.add(reply.client)
-            fill(reply)
-        except Unusable as fault:
-            reply.fault = str(fault)
-        except Exception as error:  # a client's content may do anything when it is read
-            reply.fault = f"cannot be read: {type(error).__name__}: {short(error)}"
+        read_reply(reply, fill, seen, asked)
     settle_layout(replies, own)
     return replies
+
+
+def read_reply(
+    reply: Reply, fill: Callable[[Reply], None], seen: set[Any], asked: frozenset[Any] | None = None
+) -> None:
+    """Let `fill` read a reply; why it cannot be used becomes its fault. `seen` are the clients that replied before."""
+    try:
+        if asked is not None and reply.client not in asked:
+            reply.asked = False
+            raise Unusable(f"{short(reply.client)} was not asked in this round")
+        if reply.client in seen:
+            raise Unusable("another reply of the same client came first")
+        seen.add(reply.client)
+        fill(reply)
+    except Unusable as fault:
+        reply.fault = str(fault)
+    except Exception as error:  # a client's content may do anything when it is read
+        reply.fault = f"cannot be read: {type(error).__name__}: {short(error)}"

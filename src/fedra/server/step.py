@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedra import checks
 from fedra.optimizers import OptimizerState, ServerOptimizer, make_optimizer
 from fedra.server.defence import Outcome
 from fedra.server.faults import short
@@ -21,6 +22,9 @@ class ServerStep:
 
     def __init__(self, optimizer: ServerOptimizer | str, owner: str) -> None:
         self.optimizer = make_optimizer(optimizer) if isinstance(optimizer, str) else optimizer
+        if isinstance(optimizer, type) or not callable(getattr(self.optimizer, "step", None)):
+            wanted = "an optimizer such as fedra.optimizers.SGD(), or the name of one"
+            raise TypeError(checks.wrong("server_optimizer", optimizer, wanted))
         self.state: OptimizerState | None = None
         self._owner = owner
 

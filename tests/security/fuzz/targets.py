@@ -1,4 +1,4 @@
-"""What is fuzzed: strategies of both APIs, with several rules and inner strategies."""
+"""What is fuzzed: strategies of both APIs of Flower, with several rules and inner strategies, and NVFlare's jobs."""
 
 from __future__ import annotations
 
@@ -81,6 +81,12 @@ def _older_guard(rng: random.Random) -> int:
     return older_episode(make, rng)
 
 
+def _nvflare(rng: random.Random) -> int:
+    from tests.security.fuzz.jobs import job_episode
+
+    return job_episode(rng)
+
+
 # name -> plays an episode with a generator, and returns how many mutated replies it held
 TARGETS: dict[str, Callable[[random.Random], int]] = {
     "robust": _robust,
@@ -90,4 +96,5 @@ TARGETS: dict[str, Callable[[random.Random], int]] = {
     "nobody-honest": _flood,
     "legacy-robust": _older_robust,
     "legacy-guard": _older_guard,
+    "nvflare": _nvflare,
 }
