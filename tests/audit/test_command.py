@@ -27,7 +27,7 @@ def test_the_page_beside_it(tmp_path):
     assert "<h1>Audit trail: a.jsonl</h1>" in (tmp_path / "page.html").read_text()
 
 
-def test_a_missing_file_is_told(tmp_path):
+def test_a_missing_file_is_an_error(tmp_path):
     done = CliRunner().invoke(app, ["audit", str(tmp_path / "none.jsonl")])
     assert done.exit_code == 2
     assert "no audit trail" in done.output

@@ -181,3 +181,22 @@ def same(one: Arrays, other: Arrays) -> bool:
         a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
         for a, b in zip(one, other, strict=True)
     )
+
+
+class Accountant:
+    """The least that Flower's accountants have."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def compose(self, event, count=1):
+        self.count += count
+
+    def get_privacy_spent(self, delta=None):
+        return self.count
+
+    def state_dict(self):
+        return {"count": self.count}
+
+    def load_state_dict(self, state):
+        self.count = state["count"]

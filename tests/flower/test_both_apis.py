@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.flower.both import APIS, Answer, federation, honest, make, model, same
+from tests.flower.both import APIS, Accountant, Answer, federation, honest, make, model, same
 from tests.server.stateful_rules import Diary
 
 from fedra import RULES, FedRA, make_rule
@@ -123,25 +123,6 @@ def test_the_same_replies_are_weighed_alike_by_guard(rule):
         _, records, _ = played(api, "guard", clients, 1, rule=rule)
         found[name] = [(client["kept"], client["weight"], worded(client["reason"])) for client in records[0]]
     assert found["message"] == found["older"]
-
-
-class Accountant:
-    """The least that Flower's accountants have."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def compose(self, event, count=1):
-        self.count += count
-
-    def get_privacy_spent(self, delta=None):
-        return self.count
-
-    def state_dict(self):
-        return {"count": self.count}
-
-    def load_state_dict(self, state):
-        self.count = state["count"]
 
 
 def loss_weighing(api):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.flower.test_both_apis import Accountant
+from tests.flower.both import Accountant
 from tests.flower.test_npy import saved
 
 from fedra.flower.demands import KEY_NORM_BIT, no_model_note, refuse_unfit

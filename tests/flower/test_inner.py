@@ -7,7 +7,7 @@ import flwr.serverapp.strategy as current
 import numpy as np
 import pytest
 from flwr.common import ndarrays_to_parameters
-from tests.flower.test_both_apis import Accountant
+from tests.flower.both import Accountant
 
 from fedra import make_rule
 from fedra.flower.inner import (

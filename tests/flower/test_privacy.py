@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import flwr.serverapp.strategy as current
 import pytest
-from tests.flower.test_both_apis import Accountant
+from tests.flower.both import Accountant
 
 from fedra.flower.privacy import is_private, needs_equal_weights
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from flwr.server.strategy import FedAvg as LegacyFedAvg
 from flwr.serverapp.strategy import FedAdam, FedAvg
+from tests.audit.records import round_record
 from tests.flower.federation import arrays_of, model, record
-from tests.flower.test_audit import report
+from tests.flower.test_defended import GRID
 from tests.flower.test_legacy import fit_result, play
-from tests.flower.test_state import GRID
 
 import fedra.audit.log
 from fedra.audit import AuditLog, read_trail, summary_text
@@ -91,32 +91,32 @@ def test_an_append_that_fails_at_any_byte_leaves_no_part_and_is_made_up_for(tmp_
     whole = AuditLog(tmp_path / "whole.jsonl")
     sizes = []
     for number in (1, 2, 3):
-        whole.round(report(number))
+        whole.round(round_record(number))
         sizes.append(whole.path.stat().st_size)
     expected = whole.path.read_bytes()
     for room in range(sizes[0], sizes[1]):
         path = tmp_path / f"{room}.jsonl"
         log = AuditLog(path)
-        log.round(report(1))
+        log.round(round_record(1))
         with files_up_to(room), pytest.raises(OSError, match="too large"):
-            log.round(report(2))
+            log.round(round_record(2))
         assert path.read_bytes() == expected[: sizes[0]]
-        log.round(report(3))
+        log.round(round_record(3))
         assert path.read_bytes() == expected
 
 
 def test_lines_that_are_lost_are_counted_in_the_trail(tmp_path, monkeypatch):
     path = tmp_path / "a.jsonl"
-    size = len("".join(f"{line}\n" for line in record_lines(report(1))))
+    size = len("".join(f"{line}\n" for line in record_lines(round_record(1))))
     monkeypatch.setattr(fedra.audit.log, "_MOST_WAITING", 2 * size)
     log = AuditLog(path)
-    log.round(report(1))
+    log.round(round_record(1))
     with files_up_to(path.stat().st_size):
         for number in range(2, 8):
             with pytest.raises(OSError, match="too large"):
-                log.round(report(number))
-    log.round(report(8))
-    log.round(report(9))
+                log.round(round_record(number))
+    log.round(round_record(8))
+    log.round(round_record(9))
     trail = read_trail(path)
     assert trail.unreadable == 0
     assert [entry["round"] for entry in trail.rounds] == [1, 2, 3, 8, 9]
@@ -128,7 +128,7 @@ def test_lines_that_are_lost_are_counted_in_the_trail(tmp_path, monkeypatch):
 def test_others_who_append_to_the_same_file_lose_nothing(tmp_path, monkeypatch):
     path = tmp_path / "a.jsonl"
     log = AuditLog(path)
-    log.round(report(1))
+    log.round(round_record(1))
 
     def others(handle: int) -> None:
         with path.open("ab") as file:
@@ -138,7 +138,7 @@ def test_others_who_append_to_the_same_file_lose_nothing(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", others)
         with pytest.raises(OSError, match="input/output"):
-            log.round(report(2))
+            log.round(round_record(2))
     assert path.read_bytes().endswith(b'{"somebody": "else"}\n')
 
 
@@ -201,7 +201,7 @@ def test_warn_ends_with_the_model_and_trail_of_an_undisturbed_run(tmp_path, monk
         assert any("could not be written" in text for text in warnings)
         warnings.clear()
         # The disk has room again: what waits is written with the next round.
-        strategy.server.publish(report(99))
+        strategy.server.publish(round_record(99))
         written = read_trail(trail)
         assert [entry["round"] for entry in written.rounds] == [*(entry["round"] for entry in whole.rounds), 99]
         assert len(written.clients) == len(whole.clients) + 3
@@ -313,6 +313,6 @@ def test_a_file_system_that_is_really_full(small_disk, warnings, make):
         np.testing.assert_array_equal(array, expected[state.round][name])
     assert read_trail(trail).unreadable == 0
     ballast.unlink()
-    strategy.server.publish(report(99))
+    strategy.server.publish(round_record(99))
     rounds = [entry["round"] for entry in read_trail(trail).rounds if entry["phase"] == "train"]
     assert rounds == [*range(1, ROUNDS + 1), 99]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import tomli_w
-from tests.flower.test_audit import report as round_report
+from tests.audit.records import round_record
 from tests.report.small_grid import small_grid
 from tests.security.planting import InThisProcess
 from tests.simulation.watching import stop_in
@@ -276,7 +276,7 @@ def test_going_on_with_a_grid_runs_what_the_file_says_not_the_folder(canary: Cal
 
 
 def test_an_audit_imports_nothing_that_a_trail_names(canary: Callable[[], bool]) -> None:
-    AuditLog("whole.jsonl").round(round_report(1))
+    AuditLog("whole.jsonl").round(round_record(1))
     lines = [json.loads(line) for line in Path("whole.jsonl").read_text(encoding="utf-8").splitlines()]
     for place in leaves(lines):
         hostile = replaced(lines, place, "canary:Mine")

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.audit.records import round_record
 from tests.data.conftest import write_idx as write_idx
 from tests.data.test_download import BATCHES, archive_of, cifar_members, get, mnist, serve_archive, server
-from tests.flower.test_audit import report as round_report
 from tests.report.small_grid import fail
 from tests.security.planting import PLANTS, InThisProcess, Outside, digits, places_in, plant, remove
 from tests.simulation.watching import stop_in
@@ -234,17 +234,17 @@ def test_an_audit_trail_and_its_page(tmp_path: Path, outside: Outside, kind: str
         AuditLog(trail)
     remove(trail)
     log = AuditLog(trail)
-    log.round(round_report(1))
+    log.round(round_record(1))
     plant(page, kind, outside)
     with pytest.raises(OSError, match=r"a\.html is a link to"):
         audit(trail, page)
     plant(trail, kind, outside)
     with pytest.raises(OSError, match=r"a\.jsonl is a link to"):
-        log.round(round_report(2))
+        log.round(round_record(2))
     remove(trail)
-    log.round(round_report(3))
+    log.round(round_record(3))
     plant(tmp_path / "a.jsonl.1", kind, outside)
-    AuditLog(trail, max_bytes=1).round(round_report(4))
+    AuditLog(trail, max_bytes=1).round(round_record(4))
     assert (tmp_path / "a.jsonl.2").is_file()
 
 

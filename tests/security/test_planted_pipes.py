@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.audit.records import round_record
 from tests.data.conftest import write_idx as write_idx
 from tests.data.test_download import get, mnist, server
-from tests.flower.test_audit import report as round_report
 from tests.security.planting import digits, nobody_waits_for, places_in
 from tests.security.test_planted_links import begun, failed_grid, grid_into, run_places
 
@@ -65,7 +65,7 @@ def test_reading_compact_results(tmp_path: Path) -> None:
 
 
 def test_reading_and_writing_an_audit_trail(tmp_path: Path) -> None:
-    AuditLog(tmp_path / "a.jsonl").round(round_report(1))
+    AuditLog(tmp_path / "a.jsonl").round(round_record(1))
     with nobody_waits_for(tmp_path / "a.jsonl.1"), pytest.raises(ValueError, match=r"a\.jsonl\.1 is a pipe"):
         read_trail(tmp_path / "a.jsonl")
     with nobody_waits_for(tmp_path / "a.jsonl"), pytest.raises(OSError, match="is a pipe"):

@@ -12,7 +12,7 @@ import unicodedata
 import numpy as np
 import pytest
 import typer
-from tests.flower.test_audit import report
+from tests.audit.records import round_record
 from tests.security.mutations import DAMAGES, copied, files_of, json_text, with_value, within
 from typer.testing import CliRunner
 
@@ -166,7 +166,7 @@ def test_a_page_has_no_more_marks_than_a_browser_shows(tmp_path, monkeypatch):
 )
 def test_what_is_no_file_is_told(tmp_path, name, damage):
     for each in ("a.jsonl", "a.jsonl.1"):
-        AuditLog(tmp_path / each).round(report(1))
+        AuditLog(tmp_path / each).round(round_record(1))
     DAMAGES[damage](tmp_path / name, None)
     with within(60):
         told = CliRunner().invoke(app, ["audit", str(tmp_path / "a.jsonl")])
@@ -178,7 +178,7 @@ def test_any_bytes_end_in_a_summary_or_in_a_line(tmp_path, capsys):
     rng = np.random.default_rng(0)
     log = AuditLog(tmp_path / "base" / "a.jsonl", max_bytes=1500)
     for number in range(1, 9):
-        log.round(report(number, note="too few replies" if number == 4 else ""))
+        log.round(round_record(number, note="too few replies" if number == 4 else ""))
     seen = {"read": 0, "told": 0}
     for number in range(FUZZED):
         folder = copied(tmp_path / "base", tmp_path / "work")

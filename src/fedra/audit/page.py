@@ -43,10 +43,10 @@ def audit_page(trail: Trail, *, title: str) -> str:
     skipped = [r for r in trail.rounds if r["note"]]
     records = {(str(c["run"]), c["round"], str(c["client"])): c for c in trail.clients if c["phase"] == "train"}
     summaries = summarise(trail)
-    shown = summaries[: _MOST_MARKS // max(1, len(rounds))]
-    timelines = "\n".join(_client_row(summary, rounds, records) for summary in shown)
+    visible = summaries[: _MOST_MARKS // max(1, len(rounds))]
+    timelines = "\n".join(_client_row(summary, rounds, records) for summary in visible)
     left_out = (
-        f"<p>{len(summaries) - len(shown):,} more clients are not shown.</p>" if len(shown) < len(summaries) else ""
+        f"<p>{len(summaries) - len(visible):,} more clients are not shown.</p>" if len(visible) < len(summaries) else ""
     )
     notes = "".join(
         f"<li>round {r['round']} ({escape(name(r['phase']))}): {escape(clipped(r['note']))}</li>" for r in skipped
@@ -80,7 +80,7 @@ Clients that were dropped most often come first; each mark is a round, hover for
 {f"<ul>{notes}</ul>" if notes else "<p>No round was skipped.</p>"}
 <div class="scroll"><table>
 <thead><tr><th class="n">round</th><th>run</th><th>rule</th><th class="n">kept</th><th class="n">rejected</th>
-<th class="n">m~</th></tr></thead>
+<th class="n">assumed malicious</th></tr></thead>
 <tbody>
 {"".join(_round_row(r) for r in rounds)}
 </tbody>
