@@ -237,6 +237,7 @@ def test_a_missing_claim_names_its_key_and_none_makes_all_alike() -> None:
     job = Job(sent)
     assert unchanged(job.round(replies))
     assert job.reason("site-1") == "'NUM_STEPS_CURRENT_ROUND' is missing from its meta"
+    assert {entry["claimed_quantity"] for entry in job.record.clients} == {None}
     job = Job(sent, quantity_key=None)
     job.round(replies)
     assert {entry["claimed_quantity"] for entry in job.record.clients} == {1.0}
