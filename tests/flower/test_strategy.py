@@ -314,3 +314,9 @@ def test_arrays_in_other_layouts_are_read():
     arrays, metrics = one_round(RobustStrategy(rule="uniform"), grid, sent)
     assert metrics["fedra-kept"] == 3
     np.testing.assert_array_equal(arrays["w"].numpy(), target)
+
+
+@pytest.mark.parametrize("optimizer", [Adam, 5, None])
+def test_a_server_optimizer_is_an_instance_or_a_name(optimizer):
+    with pytest.raises(TypeError, match=r"server_optimizer=.*; give an optimizer such as"):
+        RobustStrategy(server_optimizer=optimizer)

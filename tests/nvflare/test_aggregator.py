@@ -18,6 +18,7 @@ from tests.nvflare.job import KEY, Job, difference, honest, model, moved, reply,
 from fedra import FedRA, WarningLimits
 from fedra.audit import read_trail, summarise
 from fedra.nvflare import RobustAggregator
+from fedra.nvflare.parameters import SentModel
 from fedra.optimizers import Adam
 from fedra.rules import Decision, Family, Rule
 
@@ -237,6 +238,7 @@ def test_a_missing_claim_names_its_key_and_none_makes_all_alike() -> None:
     job = Job(sent)
     assert unchanged(job.round(replies))
     assert job.reason("site-1") == "'NUM_STEPS_CURRENT_ROUND' is missing from its meta"
+    assert {entry["claimed_quantity"] for entry in job.record.clients} == {None}
     job = Job(sent, quantity_key=None)
     job.round(replies)
     assert {entry["claimed_quantity"] for entry in job.record.clients} == {1.0}
@@ -300,9 +302,44 @@ def test_the_second_reply_of_a_client_is_not_used() -> None:
 
 def test_the_order_of_replies_does_not_matter() -> None:
     sent = model()
-    replies = honest(sent, 8)
-    forward = Job(sent).round(replies).params
-    same(Job(sent).round(dict(reversed(honest(sent, 8).items()))).params, forward)
+    forward, backward = Job(sent, rule="fedavg"), Job(sent, rule="fedavg")
+    forward.round(honest(sent, 30))
+    backward.round(dict(reversed(honest(sent, 30).items())))
+    same(backward.params, forward.params)
+    assert backward.record.clients == forward.record.clients
+
+
+def test_the_model_is_read_once_a_round(monkeypatch) -> None:
+    read = []
+
+    class Counted(SentModel):
+        def __init__(self, *arguments) -> None:
+            read.append(1)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr("fedra.nvflare.aggregator.SentModel", Counted)
+    run_rounds(Job(model()), 2)
+    assert len(read) == 2
+
+
+def test_an_aggregator_that_was_never_started_says_so(caplog) -> None:
+    aggregator = RobustAggregator()
+    aggregator.reset_stats()
+    aggregator.accept_model(reply(moved(model(), 1)))
+    assert unchanged(aggregator.aggregate_model())
+    assert "the job has not started" in caplog.text
+
+
+def test_nobody_is_warned_of_for_being_unknown() -> None:
+    sent = model()
+    job = Job(sent, warn_at=WarningLimits(streak=1))
+    job.begin()
+    for name, made in honest(sent, 8).items():
+        job.send(name, made)
+    job.aggregator.accept_model(reply({"w": 0}))
+    job.finish()
+    assert job.reason("unknown")
+    assert job.record.warnings == ()
 
 
 def test_replies_without_parameters_are_on_record() -> None:

@@ -129,7 +129,7 @@ class Mute(Exception):
     ("error", "reason"),
     [
         (ValueError("a\nb\x1b[2J" + "c" * 100_000), "ValueError: a b [2Jccc"),
-        (Mute(), "Mute: no reason given"),
+        (Mute(), "the run goes on: Mute: "),
         (MemoryError(), "MemoryError: "),
         (StopIteration(3), "StopIteration: 3"),
     ],

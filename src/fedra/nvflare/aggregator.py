@@ -275,10 +275,11 @@ class RobustAggregator(ModelAggregator):
             raise Unusable("no model was sent in this round")
         if model.params_type not in (ParamsType.FULL, ParamsType.DIFF):
             raise Unusable(f"its parameters are of type {short(model.params_type)}, not FULL or DIFF")
-        reply.claim = 1.0
-        if self.quantity_key is not None:
-            if self.quantity_key not in model.meta:
-                raise Unusable(f"{short(self.quantity_key)} is missing from its meta")
+        if self.quantity_key is None:
+            reply.claim = 1.0
+        elif self.quantity_key not in model.meta:
+            raise Unusable(f"{short(self.quantity_key)} is missing from its meta")
+        else:
             reply.take_claim(model.meta[self.quantity_key], self.quantity_key)
         reply.metrics = read_numbers(model.metrics) if isinstance(model.metrics, dict) else {}
         reply.message = sent.read(

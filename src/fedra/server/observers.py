@@ -130,8 +130,5 @@ class Observers:
             return
         self._failures[id(observer)] = self._failures.get(id(observer), 0) + 1
         if self._failures[id(observer)] == 1:
-            try:
-                reason = clipped(error)
-            except Exception:  # its text is somebody's code too
-                reason = "no reason given"
-            self._logger.warning("fedra: %s failed, the run goes on: %s: %s", name, type(error).__name__, reason)
+            reason = f"{type(error).__name__}: {clipped(error)}"
+            self._logger.warning("fedra: %s failed, the run goes on: %s", name, reason)

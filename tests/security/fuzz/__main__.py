@@ -23,7 +23,8 @@ def main() -> int:
     parser.add_argument("--episode", type=int, help="play this episode alone, as a failure names it")
     options = parser.parse_args()
     TaskIdentity.run_id = TaskIdentity.node_id = TaskIdentity.task_id = 1
-    logging.getLogger("flwr").setLevel(logging.CRITICAL)
+    for name in ("flwr", "fedra"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     warnings.simplefilter("ignore")
     gc.freeze()  # some of Flower's strategies collect once for every reply
     failed = 0
