@@ -91,7 +91,7 @@ def test_whatever_is_given_is_returned_or_refused_in_one_short_line(check: str, 
     except (TypeError, ValueError) as error:
         message = str(error)
         assert message.startswith("count=")
-        assert checks.shown_value(value) in message
+        assert checks.display_value(value) in message
         assert len(message) <= LONGEST_MESSAGE
         assert not [letter for letter in message if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
 
@@ -212,8 +212,8 @@ def test_of_alternatives_one_at_most() -> None:
 
 
 def test_long_values_are_cut_and_huge_numbers_described() -> None:
-    assert checks.shown_value("x" * 200) == f"'{'x' * 76}..."
-    assert checks.shown_value(10**79) == str(10**79)
-    assert checks.shown_value(2**1000) == "a whole number of 1001 bits"
-    assert checks.shown_value(-(10**5000)) == f"a whole number of {(10**5000).bit_length()} bits"
-    assert checks.shown_value(Silent()) == "a Silent"
+    assert checks.display_value("x" * 200) == f"'{'x' * 76}..."
+    assert checks.display_value(10**79) == str(10**79)
+    assert checks.display_value(2**1000) == "a whole number of 1001 bits"
+    assert checks.display_value(-(10**5000)) == f"a whole number of {(10**5000).bit_length()} bits"
+    assert checks.display_value(Silent()) == "a Silent"

@@ -112,23 +112,23 @@ def choice(name: str, value: Any, valid: Iterable[T]) -> T:
             return option
     listed = nearest(value, map(str, options)) if isinstance(value, str) else f"; valid: {', '.join(map(str, options))}"
     right_kind = any(type(option) is type(value) for option in options)
-    raise (ValueError if right_kind else TypeError)(f"{name}={shown_value(value)}{listed}")
+    raise (ValueError if right_kind else TypeError)(f"{name}={display_value(value)}{listed}")
 
 
 def at_most_one(**given: Any) -> None:
     """Raise where more than one of these is given (is not None)."""
     stated = {name: value for name, value in given.items() if value is not None}
     if len(stated) > 1:
-        values = " and ".join(f"{name}={shown_value(value)}" for name, value in stated.items())
+        values = " and ".join(f"{name}={display_value(value)}" for name, value in stated.items())
         raise ValueError(f"{values}; give one of them")
 
 
 def wrong(name: str, value: Any, wanted: str) -> str:
     """Return the sentence for a value that is not what was wanted."""
-    return f"{name}={shown_value(value)}; give {wanted}"
+    return f"{name}={display_value(value)}; give {wanted}"
 
 
-def shown_value(value: Any) -> str:
+def display_value(value: Any) -> str:
     """Return a value as a short text on one line for an error message, whatever it is."""
     try:
         words = repr(value)

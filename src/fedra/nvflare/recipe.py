@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fedra.checks import shown_value, wrong
+from fedra.checks import display_value, wrong
 from fedra.names import parameters_of
 from fedra.server import Observer
 
@@ -46,7 +46,7 @@ def chained(observers: Observer | Iterable[Observer]) -> Observer | tuple[()]:
     chain: Observer | None = None
     for observer in reversed([*given]):
         if not isinstance(observer, Observer):
-            raise TypeError(f"observer {shown_value(observer)}; give instances of fedra.server.Observer")
+            raise TypeError(f"observer {display_value(observer)}; give instances of fedra.server.Observer")
         check_survives("observers", observer)
         chain = observer if chain is None else Chain(first=observer, rest=chain)
     return () if chain is None else chain
@@ -117,7 +117,7 @@ def _check_object(name: str, value: Any) -> None:
     kind = type(value)
     if "." in kind.__qualname__:
         raise TypeError(
-            f"{name}={shown_value(value)}; its class {kind.__qualname__} is defined inside another or a function: move "
+            f"{name}={display_value(value)}; its class {kind.__qualname__} is defined inside another or a function: move "
             "it to the top of a module, where the server finds it"
         )
     kept = vars(value) if hasattr(value, "__dict__") else {}
@@ -126,7 +126,7 @@ def _check_object(name: str, value: Any) -> None:
         attribute = parameter.name if parameter.name in kept else f"_{parameter.name}"
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL) or attribute not in kept:
             raise TypeError(
-                f"{name}={shown_value(value)}; {kind.__name__} does not keep its parameter {parameter.name!r} as an "
+                f"{name}={display_value(value)}; {kind.__name__} does not keep its parameter {parameter.name!r} as an "
                 "attribute of that name, so a recipe would lose it: make it a dataclass, or keep it"
             )
         check_survives(f"{name}.{parameter.name}", kept[attribute])

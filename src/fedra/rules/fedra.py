@@ -169,7 +169,7 @@ class FedRA(AssumesMalicious):
     def refusal(self, num_sampled: int) -> str:
         """Refuse rounds larger than the federation, and those with n <= 2m~+2."""
         if self.num_clients is not None and num_sampled > self.num_clients:
-            return f"{self.name} was told num_clients = {self.num_clients}, but the round has n = {num_sampled} clients"
+            return f"{self.name} has num_clients = {self.num_clients}, but the round has n = {num_sampled} clients"
         return super().refusal(num_sampled)
 
     def decide(self, cohort: Cohort) -> Decision:

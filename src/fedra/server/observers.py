@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from fedra.checks import shown_value, wrong
+from fedra.checks import display_value, wrong
 from fedra.server.records import RoundRecord
 from fedra.untrusted import clipped
 
@@ -77,9 +77,9 @@ class Observers:
         self._all = tuple(observers)
         for observer in self._all:
             if not isinstance(observer, Observer):
-                raise TypeError(f"observer {shown_value(observer)}; give instances of fedra.server.Observer")
+                raise TypeError(f"observer {display_value(observer)}; give instances of fedra.server.Observer")
         if len({id(observer) for observer in self._all}) < len(self._all):
-            raise ValueError(f"observers={shown_value(self._all)} has one of them twice; give each once")
+            raise ValueError(f"observers={display_value(self._all)} has one of them twice; give each once")
         self._watching: list[Observer] = []
         self._failures: dict[int, int] = {}
         self._logger = logger or logging.getLogger("fedra")
