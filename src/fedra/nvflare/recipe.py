@@ -117,8 +117,8 @@ def _check_object(name: str, value: Any) -> None:
     kind = type(value)
     if "." in kind.__qualname__:
         raise TypeError(
-            f"{name}={display_value(value)}; its class {kind.__qualname__} is defined inside another or a function: move "
-            "it to the top of a module, where the server finds it"
+            f"{name}={display_value(value)}; its class {kind.__qualname__} is defined inside another or a function: "
+            "move it to the top of a module, where the server finds it"
         )
     kept = vars(value) if hasattr(value, "__dict__") else {}
     parameters = {} if kind.__init__ is object.__init__ else parameters_of(kind)
