@@ -111,10 +111,18 @@ def average_metrics(kept: Sequence[Reply], weights: Sequence[float]) -> dict[str
 def plain_numbers(metrics: Mapping[str, Any] | None) -> dict[str, float]:
     """Return those of a round's metrics that are one finite number, a hundred at most, under harmless names."""
     found = {
-        printable(str(key), _LONGEST_NAME): float(value)
+        printable(str(key), _LONGEST_NAME): number
         for key, value in (metrics or {}).items()
-        if isinstance(value, int | float | np.integer | np.floating)
-        and not isinstance(value, bool)
-        and -LARGEST_METRIC <= value <= LARGEST_METRIC
+        if (number := _as_float(value)) is not None and abs(number) <= LARGEST_METRIC
     }
     return dict(list(found.items())[:_MOST_RECORDED])
+
+
+def _as_float(value: Any) -> float | None:
+    """Return a number as a float; None for what is none, a truth value, or beyond what a float holds."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
