@@ -158,5 +158,7 @@ def test_names_and_parameters_that_are_wrong_are_named():
         make_preaggregator("bucketing", s=3)
     with pytest.raises(ValueError, match="size=0; give a whole number of at least 1"):
         make_preaggregator("bucketing", size=0)
-    with pytest.raises(TypeError, match="give a Rule and a Preaggregator"):
+    with pytest.raises(TypeError, match="rule='median'; give a rule"):
         Preceded(rule="median", before=NNM())
+    with pytest.raises(TypeError, match="before='nnm'; give a pre-aggregator"):
+        Preceded(rule=fedra.Median(), before="nnm")

@@ -146,8 +146,12 @@ class Preceded(StatefulRule):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.rule, Rule) or not isinstance(self.before, Preaggregator):
-            raise TypeError(f"rule={self.rule!r}, before={self.before!r}; give a Rule and a Preaggregator")
+        if not isinstance(self.rule, Rule):
+            raise TypeError(checks.wrong("rule", self.rule, "a rule such as fedra.Median()"))
+        if not isinstance(self.before, Preaggregator):
+            raise TypeError(
+                checks.wrong("before", self.before, "a pre-aggregator such as NNM()")
+            )
         checks.ratio(self.malicious_ratio)
         checks.whole("seed", self.seed)
         # What other rules state in their class follows from the two here.

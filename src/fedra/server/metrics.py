@@ -115,6 +115,7 @@ def plain_numbers(metrics: Mapping[str, Any] | None) -> dict[str, float]:
         for key, value in (metrics or {}).items()
         if isinstance(value, int | float | np.integer | np.floating)
         and not isinstance(value, bool)
-        and -LARGEST_METRIC <= value <= LARGEST_METRIC
+        # As a plain number: float32 takes the limit itself for infinity, and infinity would pass.
+        and abs(int(value) if isinstance(value, int | np.integer) else float(value)) <= LARGEST_METRIC
     }
     return dict(list(found.items())[:_MOST_RECORDED])
