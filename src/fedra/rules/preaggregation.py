@@ -149,9 +149,7 @@ class Preceded(StatefulRule):
         if not isinstance(self.rule, Rule):
             raise TypeError(checks.wrong("rule", self.rule, "a rule such as fedra.Median()"))
         if not isinstance(self.before, Preaggregator):
-            raise TypeError(
-                checks.wrong("before", self.before, "a pre-aggregator such as NNM()")
-            )
+            raise TypeError(checks.wrong("before", self.before, "a pre-aggregator such as NNM()"))
         checks.ratio(self.malicious_ratio)
         checks.whole("seed", self.seed)
         # What other rules state in their class follows from the two here.
