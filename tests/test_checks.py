@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import decimal
 import math
+import pathlib
 import unicodedata
 from collections.abc import Callable
 from fractions import Fraction
@@ -217,3 +218,10 @@ def test_long_values_are_cut_and_huge_numbers_described() -> None:
     assert checks.display_value(2**1000) == "a whole number of 1001 bits"
     assert checks.display_value(-(10**5000)) == f"a whole number of {(10**5000).bit_length()} bits"
     assert checks.display_value(Silent()) == "a Silent"
+
+
+@pytest.mark.parametrize("value", ["", "\0", "\ud800", b"x", 5, None, True, [], pathlib.PurePosixPath("a\0b")])
+def test_a_path_is_one_that_a_file_can_have(value):
+    with pytest.raises((TypeError, ValueError), match=r"^state=.*; give the path of a file"):
+        checks.path("state", value)
+    assert checks.path("state", "a/b") == checks.path("state", pathlib.Path("a/b")) == pathlib.Path("a/b")

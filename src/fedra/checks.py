@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from fedra.names import nearest
@@ -97,6 +99,18 @@ def text(name: str, value: Any, wanted: str = "a text") -> str:
     return value
 
 
+def path(name: str, value: Any) -> Path:
+    """Return the path of a file; an empty one would be the folder that the program happens to run in."""
+    wanted = "the path of a file, as a text or a pathlib.Path"
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise TypeError(wrong(name, value, wanted))
+    # What no file system takes: a null character, and what cannot be written in its encoding.
+    if not text or "\0" in text or not _encodable(text):
+        raise ValueError(wrong(name, value, wanted))
+    return Path(text)
+
+
 def table(name: str, value: Any) -> Mapping[str, Any]:
     """Return a table of names and values, such as parameters."""
     if not isinstance(value, Mapping):
@@ -144,6 +158,14 @@ def display_value(value: Any) -> str:
 
 def _described(value: Any) -> str:
     return f"a whole number of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
+
+
+def _encodable(text: str) -> bool:
+    try:
+        os.fsencode(text)
+    except UnicodeError:
+        return False
+    return True
 
 
 # `Any` rather than a narrowed type: the abstract numbers have no comparisons that a type checker knows of.

@@ -102,3 +102,9 @@ def test_a_place_that_cannot_be_written_to_is_refused_at_once(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="file"):
         AuditLog(tmp_path / "file" / "a.jsonl")
+
+
+@pytest.mark.parametrize("audit", [5, True, b"x", [], AuditLog, "", "a\0b"], ids=repr)
+def test_what_is_no_trail_is_named(audit):
+    with pytest.raises((TypeError, ValueError), match=r"^audit=.*; give the path of a file"):
+        with_audit(audit, ())

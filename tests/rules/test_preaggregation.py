@@ -29,6 +29,27 @@ def test_nnm_is_the_mean_of_the_nearest(made):
     np.testing.assert_allclose(mixing.quantities, claims, rtol=1e-12)
 
 
+@pytest.mark.parametrize("updates", [np.zeros((9, 4)), np.ones((9, 4)), np.repeat(np.eye(3), 3, axis=0)])
+def test_nnm_leaves_nobody_out_for_sending_what_others_send(updates):
+    rule = Preceded(rule=fedra.Median(), before=NNM(), malicious_ratio=0.3)
+    assert (np.diag(NNM().mix(screen(updates, np.ones(9)).cohort, 3, RNG).matrix) > 0).all()
+    assert rule(updates, np.ones(9)).kept.all()
+
+
+def test_a_client_that_is_part_of_no_row_has_no_score():
+    updates = np.zeros((8, 4))
+    updates[0] = 1.0
+    verdict = Preceded(rule=fedra.Krum(num_malicious=1), before=ARC())(updates, np.ones(8))
+    assert not verdict.kept[0]
+    np.testing.assert_array_equal(np.isnan(verdict.scores), np.arange(8) == 0)
+    assert verdict.to_records()[0]["score"] is None
+
+
+def test_a_group_may_be_larger_than_any_round():
+    verdict = Preceded(rule=fedra.FedAvg(), before=Bucketing(size=10**30))(np.eye(4), np.ones(4))
+    np.testing.assert_allclose(verdict.update, 0.25)
+
+
 @given(rounds(least_clients=4), st.integers(0, 5))
 def test_arc_cuts_the_longest_to_the_next(made, malicious):
     malicious = min(malicious, (len(made) - 1) // 2)
@@ -102,6 +123,7 @@ def test_too_small_after_grouping_is_refused_with_the_reason():
     [
         lambda s: {},
         lambda s: {**s, "rounds": np.asarray(-1)},
+        lambda s: {**s, "rounds": np.asarray(2**63 - 1)},
         lambda s: {**s, "rounds": 3},
         lambda s: {**s, "rounds": np.zeros(2, dtype=np.int64)},
         lambda s: {**s, "x": np.zeros(2)},
@@ -136,5 +158,7 @@ def test_names_and_parameters_that_are_wrong_are_named():
         make_preaggregator("bucketing", s=3)
     with pytest.raises(ValueError, match="size=0; give a whole number of at least 1"):
         make_preaggregator("bucketing", size=0)
-    with pytest.raises(TypeError, match="give a Rule and a Preaggregator"):
+    with pytest.raises(TypeError, match="rule='median'; give a rule"):
         Preceded(rule="median", before=NNM())
+    with pytest.raises(TypeError, match="before='nnm'; give a pre-aggregator"):
+        Preceded(rule=fedra.Median(), before="nnm")

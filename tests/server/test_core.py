@@ -268,6 +268,20 @@ def test_a_full_disk_costs_neither_model_nor_round(tmp_path, caplog):
     assert "the state could not be written" in caplog.text
 
 
+class Speechless:
+    """Nothing that fedra takes, and it cannot even be shown."""
+
+    def __repr__(self):
+        raise RuntimeError("speechless")
+
+
+@pytest.mark.parametrize("value", [Speechless(), 1.5, object, b"x", np.asarray(3), [5]], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize("name", ["rule", "observers", "state", "threads", "on_disk_error", "warn_at"])
+def test_a_wrong_parameter_is_named(name, value):
+    with pytest.raises((TypeError, ValueError), match=rf"^{name}(\[0\])?=.*(give|valid)"):
+        Platform(**{name: value})
+
+
 def test_callers_mistakes(tmp_path):
     with pytest.raises(TypeError, match=r"give instances of fedra.server.Observer"):
         Platform(observers=[print])

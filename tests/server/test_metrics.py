@@ -102,5 +102,7 @@ def test_a_record_holds_few_finite_numbers_under_harmless_names(found):
 def test_which_metrics_a_record_holds():
     found = {"a": 1, "b": np.float32(0.5), "c": np.int64(7), "no": True, "words": "x", "list": [1.0], "nan": math.nan}
     assert plain_numbers(found) == {"a": 1.0, "b": 0.5, "c": 7.0}
+    infinite = {"f": np.float32("inf"), "g": np.float16("-inf"), "h": np.longdouble("1e4000"), "i": 10**400}
+    assert plain_numbers(infinite) == {}
     assert len(plain_numbers({f"metric {i}": i for i in range(500)})) == 100
     assert plain_numbers({"x\n" * 200: 1.0}) == {("x?" * 49)[:97] + "...": 1.0}

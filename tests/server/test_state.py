@@ -72,13 +72,39 @@ def test_a_crash_while_saving_leaves_the_old_state(tmp_path, monkeypatch):
     assert list(state.arrays) == ["a/b\x00", "scalar"]
 
 
+def test_two_servers_that_write_one_state_leave_a_whole_one(tmp_path, monkeypatch):
+    path, savez = tmp_path / "state.npz", np.savez
+    first = SavedState(round=1, writer="w", arrays={"a": np.ones(1000)})
+    second = SavedState(round=2, writer="w", arrays={"a": np.zeros(10)})
+
+    def interrupted(file, **contents):
+        savez(file, **contents)
+        monkeypatch.setattr(np, "savez", savez)
+        save_state(path, second)
+        assert load_state(path, "w").round == 2
+
+    monkeypatch.setattr(np, "savez", interrupted)
+    save_state(path, first)
+    np.testing.assert_array_equal(load_state(path, "w").arrays["a"], 1.0)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["state.npz"]
+
+
+def test_what_a_killed_server_left_is_removed_and_nothing_else(tmp_path):
+    others = {"state.npz", "state.npz.old.new", "state.npz2.0123abcd.new", "other.npz.0123abcd.new", ".0123abcd.new"}
+    for name in others | {"state.npz.0123abcd.new", "state.npz.new"}:
+        (tmp_path / name).touch()
+    (tmp_path / "state.npz.ffffffff.new").mkdir()
+    check_writable(tmp_path / "state.npz")
+    assert {entry.name for entry in tmp_path.iterdir()} == others | {"state.npz.ffffffff.new"}
+
+
 def test_a_link_in_the_place_of_the_new_state_is_not_followed(tmp_path):
     other, path = tmp_path / "other", tmp_path / "state.npz"
     other.write_text("somebody's")
     (tmp_path / "state.npz.new").symlink_to(other)
     save_state(path, SavedState(round=1, writer="w", arrays={}))
-    (tmp_path / "state.npz.new").symlink_to(other)
     check_writable(path)
+    assert not (tmp_path / "state.npz.new").is_symlink()
     assert other.read_text() == "somebody's"
     assert load_state(path, "w").round == 1
 

@@ -13,6 +13,7 @@ from typing import IO, Any, ClassVar
 from fedra import checks
 from fedra.files import open_plain
 from fedra.server import Observer, RoundRecord
+from fedra.server.observers import checked_observers
 
 _MEBIBYTE = 1024 * 1024
 # Rounds that the disk did not take wait in memory, up to so many bytes.
@@ -32,7 +33,7 @@ class AuditLog(Observer):
     label: ClassVar[str] = "the audit trail"
 
     def __init__(self, path: str | os.PathLike[str], *, max_bytes: int = 64 * _MEBIBYTE) -> None:
-        self.path = Path(path)
+        self.path = checks.path("path", path)
         self.max_bytes = checks.whole("max_bytes", max_bytes, 1)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # A path that cannot be written to is the caller's mistake, and better told now than after a round.
@@ -83,9 +84,14 @@ AuditTarget = str | os.PathLike[str] | AuditLog | None
 
 def with_audit(audit: AuditTarget, observers: Iterable[Observer]) -> tuple[Observer, ...]:
     """Return the observers with the audit trail before them, where there is to be one."""
+    watching = checked_observers(observers)
     if audit is None:
-        return tuple(observers)
-    return (AuditLog(audit) if isinstance(audit, str | os.PathLike) else audit, *observers)
+        return watching
+    if isinstance(audit, str | os.PathLike):
+        return AuditLog(checks.path("audit", audit)), *watching
+    if not isinstance(audit, Observer):
+        raise TypeError(checks.wrong("audit", audit, "the path of a file, fedra.audit.AuditLog(...), or None"))
+    return audit, *watching
 
 
 def record_lines(record: RoundRecord, *, lost: int = 0) -> list[str]:

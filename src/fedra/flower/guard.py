@@ -14,6 +14,7 @@ from flwr.serverapp.strategy import Strategy
 
 from fedra.alarms import WarningLimits
 from fedra.audit import AuditTarget, with_audit
+from fedra.checks import wrong
 from fedra.flower.consult import LOGGER, consult
 from fedra.flower.defended import Aggregated, Defended
 from fedra.flower.demands import no_model_note, refuse_unfit
@@ -63,7 +64,7 @@ class Guard(Defended):
         warn_at: WarningLimits | None = None,
     ) -> None:
         if not isinstance(inner, Strategy):
-            raise TypeError(f"inner={inner!r}; give a strategy of flwr.serverapp.strategy")
+            raise TypeError(wrong("inner", inner, "a strategy of flwr.serverapp.strategy"))
         self.inner = inner
         self.server = Server(
             platform="flower",

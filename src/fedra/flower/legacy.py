@@ -24,6 +24,7 @@ from flwr.server.strategy import FedAvg, Strategy
 
 from fedra.alarms import WarningLimits
 from fedra.audit import AuditTarget, with_audit
+from fedra.checks import wrong
 from fedra.flower.consult import LOGGER, call_metrics, consult
 from fedra.flower.demands import no_model_note, refuse_unfit
 from fedra.flower.inner import InnerMemory, check_selects
@@ -222,7 +223,7 @@ class Guard(_Defended):
 
     def __init__(self, inner: Strategy, **options: Unpack[DefenceOptions]) -> None:
         if not isinstance(inner, Strategy):
-            raise TypeError(f"inner={inner!r}; give a strategy of flwr.server.strategy")
+            raise TypeError(wrong("inner", inner, "a strategy of flwr.server.strategy"))
         self.inner = inner
         self._defend(InnerMemory(inner, saved=options.get("state") is not None), options)
         check_selects(self.server.rule)

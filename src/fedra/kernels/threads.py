@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import TypeVar
 
+from fedra.checks import wrong
+
 T = TypeVar("T")
 
 _MOST_BLOCKS = 64
@@ -20,7 +22,7 @@ def thread_count(threads: int | None) -> int:
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if isinstance(threads, bool) or not isinstance(threads, numbers.Integral) or threads < 1:
-        raise ValueError(f"threads={threads!r}; give a whole number of at least 1, or None for one per core")
+        raise ValueError(wrong("threads", threads, "a whole number of at least 1, or None for one per core"))
     return int(threads)
 
 

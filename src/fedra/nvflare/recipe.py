@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from fedra.checks import display_value, wrong
+from fedra.checks import display_value, path, wrong
 from fedra.names import parameters_of
 from fedra.server import Observer
+from fedra.server.observers import checked_observers
 
 # NVFlare takes a dictionary with one of these for the description of an object to build.
 _COMPONENT_KEYS = ("path", "class_path", "name")
@@ -41,12 +42,8 @@ class Chain(Observer):
 def chained(observers: Observer | Iterable[Observer]) -> Observer | tuple[()]:
     """Return observers as one object that a recipe can write out; the empty tuple where there are none."""
     given = [observers] if isinstance(observers, Observer) else observers
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise TypeError(wrong("observers", observers, "instances of fedra.server.Observer"))
     chain: Observer | None = None
-    for observer in reversed([*given]):
-        if not isinstance(observer, Observer):
-            raise TypeError(f"observer {display_value(observer)}; give instances of fedra.server.Observer")
+    for observer in reversed(checked_observers(given)):
         check_survives("observers", observer)
         chain = observer if chain is None else Chain(first=observer, rest=chain)
     return () if chain is None else chain
@@ -63,9 +60,7 @@ def path_text(name: str, value: Any) -> str | None:
     """Return a path on the server as text."""
     if value is None:
         return None
-    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
-        raise TypeError(wrong(name, value, "the path of a file on the server, as a text"))
-    return str(os.fspath(value))
+    return str(path(name, value))
 
 
 def check_survives(name: str, value: Any) -> None:

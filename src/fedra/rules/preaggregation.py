@@ -64,10 +64,13 @@ class NNM(Preaggregator):
     needs_updates: ClassVar[bool] = False
 
     def mix(self, cohort: Cohort, num_malicious: int, rng: np.random.Generator) -> Mixing:
-        """Average neighbours; of those equally near, the first."""
+        """Average neighbours; of those equally near, the client itself, then the first."""
         count = len(cohort)
         neighbours = max(1, count - num_malicious)
-        order = np.argsort(pairwise_squared_l2(cohort.rows, cohort.threads), axis=1, kind="stable")
+        distances = pairwise_squared_l2(cohort.rows, cohort.threads)
+        # Before those equal to it: else the last of equal clients would be part of no row, and count as left out.
+        np.fill_diagonal(distances, -1.0)
+        order = np.argsort(distances, axis=1, kind="stable")
         matrix = np.zeros((count, count))
         np.put_along_axis(matrix, order[:, :neighbours], 1 / neighbours, axis=1)
         return Mixing(matrix=matrix, quantities=matrix @ cohort.quantities)
@@ -93,7 +96,7 @@ class Bucketing(Preaggregator):
         """Draw the groups."""
         count = len(cohort)
         matrix = np.zeros((self.num_rows(count), count))
-        matrix[np.arange(count) // self.size, rng.permutation(count)] = 1.0
+        matrix[np.arange(count) // min(self.size, count), rng.permutation(count)] = 1.0
         matrix *= cohort.quantities
         totals = matrix.sum(axis=1)
         return Mixing(matrix=matrix / totals[:, np.newaxis], quantities=totals)
@@ -143,8 +146,10 @@ class Preceded(StatefulRule):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.rule, Rule) or not isinstance(self.before, Preaggregator):
-            raise TypeError(f"rule={self.rule!r}, before={self.before!r}; give a Rule and a Preaggregator")
+        if not isinstance(self.rule, Rule):
+            raise TypeError(checks.wrong("rule", self.rule, "a rule such as fedra.Median()"))
+        if not isinstance(self.before, Preaggregator):
+            raise TypeError(checks.wrong("before", self.before, "a pre-aggregator such as NNM()"))
         checks.ratio(self.malicious_ratio)
         checks.whole("seed", self.seed)
         # What other rules state in their class follows from the two here.
@@ -182,7 +187,10 @@ class Preceded(StatefulRule):
         if not isinstance(state, Mapping) or not all(isinstance(name, str) for name in state):
             raise ValueError(f"it is no table of named arrays, as {self.name} has it")
         counter, inner = state.get("rounds"), _below_rule(state)
-        if not isinstance(counter, np.ndarray) or counter.dtype != np.int64 or counter.shape != () or counter < 0:
+        if not isinstance(counter, np.ndarray) or counter.dtype != np.int64 or counter.shape != ():
+            raise ValueError(f"rounds is {clipped(counter, 60)}; it counts the rounds before")
+        # One that cannot be counted on would raise in the next round.
+        if not 0 <= counter < np.iinfo(np.int64).max:
             raise ValueError(f"rounds is {clipped(counter, 60)}; it counts the rounds before")
         if other := [name for name in state if name != "rounds" and not name.startswith(_RULE)]:
             raise ValueError(f"it holds {clipped(', '.join(other))}, which {self.name} has not")
@@ -251,11 +259,11 @@ def _without_federation(rule: AssumesMalicious) -> AssumesMalicious:
 
 
 def _of_rows(part: Any, scores: Floats | None) -> Floats | None:
-    """Return for each client the least score of the rows that it is part of."""
+    """Return for each client the least score of the rows that it is part of; NaN where it is part of none."""
     if scores is None:
         return None
     least: Floats = np.where(part, scores[:, np.newaxis], np.inf).min(axis=0)
-    return least
+    return np.where(part.any(axis=0), least, np.nan)
 
 
 def make_preaggregator(name: str, **parameters: Any) -> Preaggregator:

@@ -6,12 +6,12 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from fedra import checks
 from fedra.alarms import WarningLimits
 from fedra.cohort import display_id
 from fedra.rules import Rule
@@ -82,7 +82,7 @@ class Server:
         self.logger = logger
         self.defence = Defence(rule=rule, threads=threads, warn_at=warn_at)
         self.disk = DiskPolicy(on_disk_error, logger)
-        self.state_path = None if state is None else Path(state)
+        self.state_path = None if state is None else checks.path("state", state)
         self.done = 0
         self.form = ModelForm()
         self.asked: frozenset[Any] = frozenset()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedra import checks
 from fedra.alarms import Streaks, WarningLimits, round_warnings
 from fedra.cohort import RuleState, Verdict
 from fedra.kernels.threads import thread_count
@@ -47,10 +48,10 @@ class Defence:
     ) -> None:
         self.limits = WarningLimits() if warn_at is None else warn_at
         if not isinstance(self.limits, WarningLimits):
-            raise TypeError(f"warn_at={warn_at!r}; give fedra.WarningLimits(...), or None")
+            raise TypeError(checks.wrong("warn_at", warn_at, "fedra.WarningLimits(...), or None"))
         self.rule = make_rule(rule) if isinstance(rule, str) else rule
         if not isinstance(self.rule, Rule):
-            raise TypeError(f"rule={rule!r}; give a rule such as fedra.FedRA(), or the name of one")
+            raise TypeError(checks.wrong("rule", rule, "a rule such as fedra.FedRA(), or the name of one"))
         thread_count(threads)  # a wrong one is better told now than in the first round
         self.threads = threads
         self.run = run

@@ -56,6 +56,21 @@ class Observer:
         """Finish: the run is done, with these figures, or was stopped, with none."""
 
 
+def checked_observers(observers: Iterable[Observer]) -> tuple[Observer, ...]:
+    """Return the observers that a caller gave, or raise TypeError for what are none."""
+    wanted = "a list of instances of fedra.server.Observer"
+    if isinstance(observers, str | Observer):
+        raise TypeError(wrong("observers", observers, wanted))
+    try:
+        found = tuple(observers)
+    except TypeError as error:  # an array without dimensions says only here that there is nothing in it
+        raise TypeError(wrong("observers", observers, wanted)) from error
+    for place, observer in enumerate(found):
+        if not isinstance(observer, Observer):
+            raise TypeError(wrong(f"observers[{place}]", observer, "instances of fedra.server.Observer"))
+    return found
+
+
 class Observers:
     """Several observers as one: what one of them raises reaches neither the others nor the run.
 
@@ -72,12 +87,7 @@ class Observers:
         logger: logging.Logger | None = None,
         on_disk_error: Callable[[str, OSError], None] | None = None,
     ) -> None:
-        if isinstance(observers, str | Observer) or not isinstance(observers, Iterable):
-            raise TypeError(wrong("observers", observers, "a list of instances of fedra.server.Observer"))
-        self._all = tuple(observers)
-        for observer in self._all:
-            if not isinstance(observer, Observer):
-                raise TypeError(f"observer {display_value(observer)}; give instances of fedra.server.Observer")
+        self._all = checked_observers(observers)
         if len({id(observer) for observer in self._all}) < len(self._all):
             raise ValueError(f"observers={display_value(self._all)} has one of them twice; give each once")
         self._watching: list[Observer] = []

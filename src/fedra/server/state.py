@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import secrets
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +19,7 @@ from fedra.files import open_plain, sync_folder, write_whole
 from fedra.server.faults import printable, short
 
 _VERSION = 1
+_LEFTOVER = re.compile(r"(\.[0-9a-f]{8})?\.new")
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -71,10 +74,16 @@ def save_state(path: Path, state: SavedState) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Raise OSError where a state could not be written: better now than after the first round."""
+    """Raise OSError where a state could not be written: better now than after the first round.
+
+    What a killed server was writing is removed.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
+    for leftover in path.parent.iterdir():
+        name = leftover.name
+        if name.startswith(path.name) and _LEFTOVER.fullmatch(name, len(path.name)) and not leftover.is_dir():
+            leftover.unlink(missing_ok=True)
     fresh = _fresh(path)
-    fresh.unlink(missing_ok=True)
     fresh.open("xb").close()
     fresh.unlink()
 
@@ -116,7 +125,9 @@ def load_state(path: Path, writer: str) -> SavedState | None:
 
 
 def _fresh(path: Path) -> Path:
-    return path.with_name(f"{path.name}.new")
+    # A name of its own for each write: two servers that were given one state would write into the same file, and leave
+    # one that neither can read.
+    return path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
 
 
 def _group(contents: Mapping[str, npt.NDArray[Any]], group: str, names: list[Any]) -> dict[str, npt.NDArray[Any]]:
