@@ -11,8 +11,11 @@ import fedra
 from fedra.rules import rule_parameters
 
 FAMILIES = {
-    "quantity-ignorant": {"uniform", "median", "trimmed-mean", "krum", "multi-krum", "bulyan", "centered-clipping"},
-    "quantity-aware": {"fedavg", "norm-bound", "rfa"},
+    "quantity-ignorant": {
+        *("uniform", "median", "trimmed-mean", "meamed", "krum", "multi-krum", "bulyan", "caf", "dnc"),
+        "centered-clipping",
+    },
+    "quantity-aware": {"fedavg", "norm-bound", "rfa", "weighted-median", "ctma", "huber"},
     "quantity-robust": {"truncate", "fedra"},
 }
 

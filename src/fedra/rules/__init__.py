@@ -7,42 +7,59 @@ from typing import Any
 
 from fedra.names import import_own, nearest
 from fedra.rules.base import Decision, Family, Rule, StatefulRule, initial_state
+from fedra.rules.caf import CAF
 from fedra.rules.clipping import CenteredClipping
 from fedra.rules.coordinates import Median, TrimmedMean
+from fedra.rules.ctma import CTMA
+from fedra.rules.dnc import DnC
 from fedra.rules.fedra import FedRA, quantity_robust_scores
 from fedra.rules.geometric import RFA
+from fedra.rules.huber import Huber
 from fedra.rules.krum import Bulyan, Krum, MultiKrum
 from fedra.rules.mcne import estimate_num_malicious
+from fedra.rules.meamed import MeaMed
 from fedra.rules.means import FedAvg, NormBound, Uniform
 from fedra.rules.preaggregation import PREAGGREGATORS, Preaggregator, Preceded, make_preaggregator
 from fedra.rules.truncate import Truncate
+from fedra.rules.weighted_median import WeightedMedian
 
 RULES: dict[str, type[Rule]] = {
     "fedavg": FedAvg,
     "uniform": Uniform,
     "median": Median,
     "trimmed-mean": TrimmedMean,
+    "meamed": MeaMed,
     "krum": Krum,
     "multi-krum": MultiKrum,
     "bulyan": Bulyan,
+    "caf": CAF,
+    "dnc": DnC,
     "norm-bound": NormBound,
     "rfa": RFA,
+    "weighted-median": WeightedMedian,
+    "ctma": CTMA,
+    "huber": Huber,
     "centered-clipping": CenteredClipping,
     "truncate": Truncate,
     "fedra": FedRA,
 }
 
 __all__ = [
+    "CAF",
+    "CTMA",
     "PREAGGREGATORS",
     "RFA",
     "RULES",
     "Bulyan",
     "CenteredClipping",
     "Decision",
+    "DnC",
     "Family",
     "FedAvg",
     "FedRA",
+    "Huber",
     "Krum",
+    "MeaMed",
     "Median",
     "MultiKrum",
     "NormBound",
@@ -53,6 +70,7 @@ __all__ = [
     "TrimmedMean",
     "Truncate",
     "Uniform",
+    "WeightedMedian",
     "estimate_num_malicious",
     "initial_state",
     "make_preaggregator",
