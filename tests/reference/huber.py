@@ -4,7 +4,7 @@ import numpy as np
 from tests.reference.coordinates import weighted_median
 
 
-def huber(updates, weights, quantities, threshold=None, iterations=8):
+def huber(updates, weights, quantities, threshold=None, iterations=4):
     """``s <- sum w_i min(1, T_i/||s - x_i||) x_i`` over the sum of the same, from the weighted median.
 
     ``T_i = T / sqrt(q_i)``; T is `threshold`, or the median of ``||s - x_i|| sqrt(q_i)`` over those of any weight, anew

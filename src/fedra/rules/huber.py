@@ -34,7 +34,7 @@ class Huber(TrustedWeights):
     needs_updates: ClassVar[bool] = False
 
     threshold: float | None = None
-    iterations: int = 8
+    iterations: int = 4
 
     def __post_init__(self) -> None:
         super().__post_init__()
