@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 import fedra
-from fedra.rules import rule_parameters
+from fedra.rules import rule_family, rule_parameters
 
 FAMILIES = {
-    "quantity-ignorant": {"uniform", "median", "trimmed-mean", "krum", "multi-krum", "bulyan", "centered-clipping"},
-    "quantity-aware": {"fedavg", "norm-bound", "rfa"},
+    "quantity-ignorant": {
+        *("uniform", "median", "trimmed-mean", "meamed", "krum", "multi-krum", "bulyan", "caf", "dnc"),
+        "centered-clipping",
+    },
+    "quantity-aware": {"fedavg", "norm-bound", "rfa", "weighted-median", "ctma", "huber"},
     "quantity-robust": {"truncate", "fedra"},
 }
 
@@ -46,6 +49,27 @@ def test_parameters_reach_the_rule():
     assert fedra.make_rule("multi-krum", num_malicious=5) == fedra.MultiKrum(num_malicious=5)
     rule = fedra.make_rule("fedra", malicious_ratio=0.2, num_clients=100, gamma=0.5)
     assert (rule.malicious_ratio, rule.num_clients, rule.gamma) == (0.2, 100, 0.5)
+
+
+def test_something_may_stand_before_a_rule():
+    assert fedra.make_rule("median", before="nnm") == fedra.Preceded(
+        rule=fedra.Median(), before=fedra.make_preaggregator("nnm")
+    )
+    bucketing = fedra.make_preaggregator("bucketing", size=4)
+    expected = fedra.Preceded(rule=fedra.Krum(num_malicious=1), before=bucketing)
+    assert fedra.make_rule("krum", before="bucketing size=4", num_malicious=1) == expected
+    assert fedra.make_rule("krum", before=bucketing, num_malicious=1) == expected
+    with pytest.raises(ValueError, match="unknown pre-aggregator 'nmn'; did you mean 'nnm'"):
+        fedra.make_rule("median", before="nmn")
+    with pytest.raises(TypeError, match="before=5; "):
+        fedra.make_rule("median", before=5)
+
+
+def test_the_family_is_that_of_the_parameters():
+    assert rule_family("rfa", {"weights": "capped"}) is fedra.Family.ROBUST
+    assert rule_family("median", {}, "bucketing") is fedra.Family.AWARE
+    assert rule_family("median", {}, "nnm") is fedra.Family.IGNORANT
+    assert rule_family("rfa", {"weights": "nonsense"}) is fedra.Family.AWARE
 
 
 def test_an_unknown_name_lists_the_valid_ones():

@@ -103,6 +103,8 @@ def test_an_added_rule_with_parameters_is_one_more_row() -> None:
     assert [line["row"] for line in outcome["entries"] if line["attack"] == "lie"] == ["FedRA", "FedRA, 0.5"]
     configs = pd.read_parquet("runs/paper/results.parquet").set_index("rule")["config"].map(json.loads)
     assert {json.dumps(config.get("rule_params", {})) for config in configs["FedRA, 0.5"]} == {'{"gamma": 0.5}'}
+    mixed = told("table2", "--datasets", "digits", "--add-rule", "median before='bucketing size=2'", "--dry-run")
+    assert any("bucketing-median" in line["run"] for line in mixed["runs"])
     plain = told("table3", "--datasets", "digits", "--add-rule", "uniform", "--dry-run")
     assert any("uniform" in line["run"] for line in plain["runs"])
 

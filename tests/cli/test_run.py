@@ -124,6 +124,19 @@ z = 0.5
     assert stored().rule_params["num_selected"] == 3
 
 
+def test_something_may_stand_before_the_rule() -> None:
+    ran(*FAST, "--rule", "median", "--before", "bucketing size=4", "--attack", "lie", "--seed", "4", "--out", "x")
+    assert (stored().before, stored().before_params) == ("bucketing", {"size": 4})
+    Path("run.toml").write_text('rule = "median"\nbefore = "bucketing"\n[before-params]\nsize = 3\n', encoding="utf-8")
+    ran("--config", "run.toml", *FAST, "--out", "y")
+    assert stored("y").before_params == {"size": 3}
+    ran("--config", "run.toml", *FAST, "--before", "nnm", "--out", "z")
+    assert (stored("z").before, stored("z").before_params) == ("nnm", {})
+    ran(*FAST, "--rule", "median", "--before", "nnm")
+    assert [path.name for path in Path("runs").iterdir()] == ["digits-iid-nnm-median-none-seed0"]
+    assert "unknown pre-aggregator 'mnn'" in mistake("--before", "mnn")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -211,6 +211,56 @@ def test_an_option_that_came_later_leaves_names_as_they_were() -> None:
     assert resolved(replace(BASE, rule_params={"prior": "set"}))["rule_params"]["prior"] == "set"
 
 
+def test_which_quantities_a_rule_believes_counts_where_it_is_not_what_it_was() -> None:
+    for name, before in (("rfa", "claims"), ("centered-clipping", "equal")):
+        plain = resolved(replace(BASE, rule=name, malicious_ratio=0.2))["rule_params"]
+        assert not {"weights", "malicious_ratio"} & plain.keys()
+        config = replace(BASE, rule=name, malicious_ratio=0.2)
+        assert run_name(replace(config, rule_params={"weights": before})) == run_name(config)
+        capped = resolved(replace(config, rule_params={"weights": "capped"}))["rule_params"]
+        assert (capped["weights"], capped["malicious_ratio"]) == ("capped", 0.2)
+
+
+def test_what_stands_before_a_rule_is_part_of_the_run() -> None:
+    assert not {"before", "before_params"} & resolved(BASE).keys()
+    bucketing = replace(BASE, before="bucketing")
+    assert run_name(bucketing) == run_name(replace(BASE, before="bucketing size=2"))
+    assert run_name(bucketing) == run_name(replace(BASE, before="bucketing", before_params={"size": 2}))
+    names = [run_name(replace(BASE, before=before)) for before in (None, "nnm", "bucketing", "bucketing size=3")]
+    assert len(set(names)) == 4
+    assert names[1].startswith("mnist-iid-dynamic-nnm-fedra-lie-")
+    assert resolved(bucketing)["rule_params"] == resolved(BASE)["rule_params"]
+
+
+def test_an_entry_of_a_rule_may_say_what_stands_before_it() -> None:
+    rules = ["median", {"rule": "median", "before": "nnm"}, {"rule": "rfa", "before": "bucketing size=4", "label": "B"}]
+    grid = Grid.from_dict({"rules": [*rules, {"rule": "krum", "before": "arc", "params": {"num_malicious": 2}}]})
+    assert [cell.rule for cell in grid.cells] == ["median", "nnm+median", "B", "arc+krum num_malicious=2"]
+    configs = [cell.config for cell in grid.cells]
+    assert [config.before for config in configs] == [None, "nnm", "bucketing", "arc"]
+    assert configs[2].before_params == {"size": 4}
+    with pytest.raises(ValueError, match="an entry of attacks has no 'before'"):
+        Grid.from_dict({"attacks": [{"attack": "lie", "before": "nnm"}]})
+    with pytest.raises(ValueError, match="unknown pre-aggregator 'mnn'"):
+        Grid.from_dict({"rules": [{"rule": "median", "before": "mnn"}]})
+
+
+@pytest.mark.parametrize(
+    ("entry", "shared"),
+    [
+        ({"rule": "median", "before": "nnm"}, True),
+        ({"rule": "median", "before": "bucketing"}, False),
+        ({"rule": "median", "before": "arc"}, True),
+        ({"rule": "centered-clipping", "params": {"weights": "capped"}}, False),
+        ({"rule": "rfa", "params": {"weights": "equal"}}, True),
+        ({"rule": "rfa"}, False),
+    ],
+)
+def test_whether_claims_are_seen_depends_on_parameters_and_what_stands_before(entry: Any, shared: bool) -> None:
+    grid = Grid.from_dict({"rules": [entry], "attacks": ["lie"], "alpha_q": [0, 10]})
+    assert (len(grid.runs) == 1) == shared
+
+
 def test_own_code_makes_a_name_that_is_a_folder() -> None:
     config = SimulationConfig(dataset="tests.simulation.own:blobs", attack="tests.simulation.own:vandal")
     assert re.fullmatch(r"[A-Za-z0-9.-]+", run_name(config))

@@ -57,7 +57,7 @@ def test_plain_fedavg_is_captured_by_the_same_liar():
     assert np.mean(arrays["fc.weight"].numpy() - sent["fc.weight"].numpy()) < -2.9
 
 
-@pytest.mark.parametrize("rule", ["fedra", "krum", "multi-krum"])
+@pytest.mark.parametrize("rule", ["fedra", "krum", "multi-krum", "caf", "dnc", "ctma"])
 def test_kept_values_reach_the_inner_strategy_bit_for_bit_in_the_servers_form(rule):
     seen: dict[int, ArrayRecord] = {}
     sent_back: dict[int, dict[str, np.ndarray]] = {}
@@ -121,7 +121,7 @@ def test_integers_that_flower_averages_do_not_shut_honest_clients_out():
 
 def test_only_selecting_rules_can_guard():
     for rule in ("median", "fedavg", "rfa", "bulyan"):
-        with pytest.raises(ValueError, match="krum, multi-krum, fedra"):
+        with pytest.raises(ValueError, match="krum, multi-krum, caf, dnc, ctma, fedra"):
             Guard(FedAvg(), rule=rule)
     with pytest.raises(TypeError, match="give a strategy"):
         Guard("FedAvg")

@@ -12,6 +12,7 @@ from fedra.kernels import (
     column_mean_around_median,
     column_median,
     column_trimmed_mean,
+    column_weighted_median,
     column_weighted_trimmed_mean,
 )
 
@@ -70,6 +71,24 @@ def test_the_weighted_trimmed_mean_does_not_depend_on_order_even_with_ties(seed,
         column_weighted_trimmed_mean(rows, weights, 0.1),
         column_weighted_trimmed_mean(rows[order], weights[order], 0.1),
     )
+
+
+@given(SEEDS, COUNTS, st.integers(1, 80), DTYPES, st.booleans(), st.sampled_from([2, 10, 1000, 2**53]))
+def test_the_weighted_median_is_exact(seed, count, dimension, dtype, whole, most):
+    rows = columns(seed, count, dimension, dtype, whole=whole)
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(0, most, count).astype(float) if most < 2**53 else np.exp(rng.uniform(0, 36, count))
+    weights[rng.integers(count)] = 1.0
+    expected = reference.weighted_median(rows, weights).astype(dtype)
+    np.testing.assert_array_equal(column_weighted_median(rows, weights), expected)
+    order = rng.permutation(count)
+    np.testing.assert_array_equal(column_weighted_median(rows[order], weights[order]), expected)
+
+
+@pytest.mark.parametrize("weights", [[0, 0, 0], [1, 1], [1, -1, 1], [1, np.nan, 1], [1, np.inf, 1]])
+def test_weights_of_a_median_must_be_numbers_of_at_least_zero(weights):
+    with pytest.raises(ValueError, match="give each row a number >= 0, not all of them 0"):
+        column_weighted_median(np.zeros((3, 2)), weights)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 16, 17, 33, 64])

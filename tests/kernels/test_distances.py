@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests import reference
 from tests.strategies import DTYPES, SEEDS
 
-from fedra.kernels import distances_to_mean, norms, pairwise_l1, pairwise_squared_l2
+from fedra.kernels import distances_to_mean, distances_to_point, norms, pairwise_l1, pairwise_squared_l2
 
 DIMENSIONS = [1, 7, 1023, 1025, 16_384, 16_385, 50_000]
 
@@ -131,3 +131,20 @@ def test_no_columns_and_no_rows():
 def test_weights_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match=r"weights of shape \(2,\) for 3 rows"):
         distances_to_mean(np.eye(3), [0.5, 0.5])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dimension", [1, 300, 5000])
+def test_distances_to_a_point(dtype, dimension):
+    rng = np.random.default_rng(dimension)
+    rows = rng.standard_normal((7, dimension)).astype(dtype)
+    point = rng.standard_normal(dimension).astype(dtype)
+    rows[3] = point
+    expected = np.linalg.norm(rows.astype(np.float64) - point, axis=1)
+    found = distances_to_point(rows, point)
+    np.testing.assert_allclose(found, expected, rtol=1e-6 if dtype == np.float32 else 1e-12)
+    assert found[3] == 0
+
+
+def test_a_point_beyond_float32_is_cut_to_it():
+    assert np.isfinite(distances_to_point(np.ones((3, 2), dtype=np.float32), np.full(2, 1e100))).all()

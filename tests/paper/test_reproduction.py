@@ -152,6 +152,18 @@ def test_an_added_rule_has_a_row_where_its_family_has_one() -> None:
     assert labels("figure6") == ["fedra, mcne"]
 
 
+def test_the_family_of_an_added_rule_depends_on_its_parameters_and_what_stands_before() -> None:
+    added = (
+        {"rule": "median", "params": {}, "before": "nnm"},
+        {"rule": "median", "params": {}, "before": "bucketing"},
+        {"rule": "rfa", "params": {"weights": "equal"}, "label": "equal"},
+        {"rule": "centered-clipping", "params": {"weights": "capped"}, "label": "capped"},
+    )
+    grid = Reproduction(targets=("table3",), rules=("krum",), added_rules=added).grid()
+    assert grid is not None
+    assert list(dict.fromkeys(cell.rule for cell in grid.cells)) == ["krum", "nnm+median", "equal"]
+
+
 @pytest.mark.parametrize(
     ("choice", "message"),
     [

@@ -1,5 +1,7 @@
 """Rules that treat each coordinate by itself."""
 
+from fractions import Fraction
+
 import numpy as np
 
 
@@ -64,3 +66,27 @@ def weighted_trimmed_mean(updates, weights, beta=0.1):
         return sum(value * weight for value, weight in inside) / sum(weight for _, weight in inside)
 
     return _by_coordinate(updates, reduce)
+
+
+def weighted_median(updates, weights):
+    """Per coordinate the least value at which the running weight reaches half; at just half, the mean with the next."""
+
+    def reduce(values):
+        exact = [(value, Fraction(float(weight))) for value, weight in zip(values, weights, strict=True)]
+        pairs = sorted((value, weight) for value, weight in exact if weight > 0)
+        half = sum(weight for _, weight in pairs) / 2
+        running = Fraction(0)
+        for place, (value, weight) in enumerate(pairs):
+            running += weight
+            if running == half:
+                return (value + pairs[place + 1][0]) / 2
+            if running > half:
+                return value
+        raise AssertionError
+
+    return _by_coordinate(updates, reduce)
+
+
+def meamed(updates, malicious):
+    """Per coordinate the mean of the n - m values nearest the median."""
+    return mean_around_median(updates, len(updates) - malicious)

@@ -52,10 +52,13 @@ class Listing(fedra.Rule):
 
 
 def test_the_registry_has_both_kinds():
-    assert STATEFUL == ["centered-clipping"]
+    assert STATEFUL == ["dnc", "centered-clipping"]
 
 
-@pytest.mark.parametrize("name", ["fedavg", "uniform", "median", "norm-bound", "rfa", "centered-clipping", "truncate"])
+@pytest.mark.parametrize(
+    "name",
+    ["fedavg", "uniform", "median", "norm-bound", "rfa", "weighted-median", "huber", "centered-clipping", "truncate"],
+)
 @given(
     num_clients=st.none() | st.integers(1, 10**6),
     malicious_ratio=st.none() | st.floats(0, 0.49),

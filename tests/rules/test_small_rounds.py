@@ -7,9 +7,9 @@ from tests.strategies import RULE_NAMES, make_round
 import fedra
 
 every_rule = pytest.mark.parametrize("name", RULE_NAMES)
-LEAST = {"trimmed-mean": 3, "krum": 5, "multi-krum": 5, "bulyan": 7, "fedra": 5}
-WEIGHTED = {"fedavg", "uniform", "norm-bound", "rfa", "krum", "multi-krum", "fedra"}
-SCORED = {"krum", "multi-krum", "fedra"}
+LEAST = {"trimmed-mean": 3, "meamed": 3, "caf": 3, "dnc": 3, "krum": 5, "multi-krum": 5, "bulyan": 7, "fedra": 5}
+SCORED = {"krum", "multi-krum", "caf", "dnc", "ctma", "fedra"}
+WEIGHTED = {*SCORED, "fedavg", "uniform", "norm-bound", "rfa", "huber"}
 
 
 def assert_no_update(verdict, name, count):
@@ -100,6 +100,17 @@ def test_updates_without_coordinates(name):
 
 
 def test_one_client_is_its_own_result():
-    for name in ("fedavg", "uniform", "median", "norm-bound", "rfa", "centered-clipping", "truncate"):
+    for name in (
+        "fedavg",
+        "uniform",
+        "median",
+        "norm-bound",
+        "rfa",
+        "weighted-median",
+        "ctma",
+        "huber",
+        "centered-clipping",
+        "truncate",
+    ):
         verdict = fedra.make_rule(name)(np.array([[1.5, -2.0]]), [7])
         assert verdict.update.tolist() == [1.5, -2.0]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fedra
 from fedra.simulation import SimulationConfig, read_toml, to_toml
 
 
@@ -110,6 +112,40 @@ def test_a_rule_learns_of_the_federation_what_its_parameters_leave_open() -> Non
     assert (rule.malicious_ratio, rule.num_clients, rule.setting) == (0.05, 140, "fixed")  # type: ignore[attr-defined]
     krum = SimulationConfig(rule="krum", malicious_ratio=0.2).make_rule(140)
     assert krum.malicious_ratio == 0.2  # type: ignore[attr-defined]
+
+
+def test_what_stands_before_a_rule_knows_the_federation() -> None:
+    config = SimulationConfig(rule="trimmed-mean", before="bucketing size=3", malicious_ratio=0.04, seed=7)
+    rule = config.make_rule(140)
+    expected = fedra.Preceded(
+        rule=fedra.TrimmedMean(malicious_ratio=0.04),
+        before=fedra.make_preaggregator("bucketing", size=3),
+        malicious_ratio=0.04,
+        seed=7,
+    )
+    assert rule == expected
+    assert (config.before, config.before_params) == ("bucketing", {"size": 3})
+    assert SimulationConfig(before="bucketing", before_params={"size": 3}).to_dict()["before_params"] == {"size": 3}
+    assert config.short_name == "digits-iid-bucketing-trimmed-mean-none-seed7"
+    assert SimulationConfig.from_dict(config.to_dict()) == config
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"before": "mix"}, "unknown pre-aggregator 'mix'; valid: nnm"),
+        ({"before": ""}, "before '' has no name; write a name of"),
+        ({"before": "bucketing size"}, "'size' is not of the form NAME=VALUE"),
+        ({"before": "bucketing size=0"}, "size=0; give a whole number of at least 1"),
+        ({"before": "bucketing size=2", "before_params": {"size": 3}}, "give one of them"),
+        ({"before_params": {"size": 3}}, "without before; name a pre-aggregator"),
+        ({"rule_params": {"before": "nnm"}}, "give it as the setting before"),
+        ({"rule": "krum", "before": "bucketing size=10"}, "after bucketing: krum needs n > 2m"),
+    ],
+)
+def test_mistakes_about_what_stands_before_are_named(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        SimulationConfig(**given)
 
 
 def test_a_configuration_goes_through_toml_and_comes_back_equal() -> None:

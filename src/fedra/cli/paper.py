@@ -43,8 +43,8 @@ def paper(
         list[str] | None,
         typer.Option(
             metavar="RULE",
-            help="One more row: a name or module:Class, and NAME=VALUE, label=TEXT where needed. May be given several "
-            "times.",
+            help="One more row: a name or module:Class, and NAME=VALUE, label=TEXT, before=nnm where needed. May be "
+            "given several times.",
         ),
     ] = None,
     alpha_q: Annotated[str | None, typer.Option(help="Columns instead of the protocol's, commas between.")] = None,
@@ -110,8 +110,8 @@ def _rule_entry(text: str) -> str | dict[str, Any]:
     name, parameters = parse_spec(text, "--add-rule", _ADDED)
     if not parameters:
         return name
-    label = parameters.pop("label", None)
-    return {"rule": name, "params": parameters} | ({} if label is None else {"label": str(label)})
+    others: dict[str, Any] = {key: str(parameters.pop(key)) for key in ("label", "before") if key in parameters}
+    return {"rule": name, "params": parameters, **others}
 
 
 def _number(text: str) -> float:

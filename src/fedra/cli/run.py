@@ -41,6 +41,7 @@ def run(
     malicious_ratio: Annotated[float | None, typer.Option(help="Share of malicious clients.")] = None,
     rule: Annotated[str | None, typer.Option(help="See fedra rules; or module:Class.")] = None,
     rule_param: Parameters = None,
+    before: Annotated[str | None, typer.Option(help="nnm, 'bucketing size=4' or arc before the rule.")] = None,
     optimizer: Annotated[str | None, typer.Option(help="adam, fedadam or sgd.")] = None,
     optimizer_param: Parameters = None,
     lr: Annotated[float | None, typer.Option(help="The server's learning rate; default: the data set's.")] = None,
@@ -92,7 +93,8 @@ def run(
                 check_trusted({key: value for key, value in values.items() if key not in given}, config)
             settings = _settings(values, given)
             folder = out or (Path(stated) if stated else _new_folder(settings))
-        label = f"{settings.rule} / {settings.attack}"
+        before = "" if settings.before is None else f"{settings.before}+"
+        label = f"{before}{settings.rule} / {settings.attack}"
         trackers = make_trackers(track or ())
         try:
             with terminated_as_interrupted(), progress_bar(label, settings.rounds, quiet=quiet or as_json) as bars:
@@ -126,11 +128,13 @@ def _settings(values: dict[str, Any], given: dict[str, Any]) -> SimulationConfig
                 **checks.table(table, values.get(table, {})),
                 **dict(parse_parameter(flag, option) for flag in flags),
             }
+    if "before" in given:
+        values.pop("before_params", None)
     return SimulationConfig.from_dict({**values, **given})
 
 
 def _new_folder(config: SimulationConfig) -> Path:
-    name = f"{config.dataset}-{config.partition}-{config.rule}-{config.attack}-seed{config.seed}".replace(":", ".")
+    name = config.short_name
     candidates = [name, *(f"{name}-{number}" for number in range(2, 10_000))]
     return next(path for path in (Path("runs") / candidate for candidate in candidates) if not path.exists())
 

@@ -15,7 +15,7 @@ from fedra import checks
 from fedra.attacks import ATTACKS, attack_parameters
 from fedra.data import default_partition_seed
 from fedra.names import nearest
-from fedra.rules import Family, rule_class
+from fedra.rules import Family, Preceded
 from fedra.simulation import SimulationConfig, check_trusted, read_toml
 from fedra.simulation.config import WITHOUT_EFFECT
 
@@ -87,7 +87,8 @@ class Grid:
     def from_dict(cls, values: Mapping[str, Any]) -> Grid:
         """Expand lists of entries, the `fixed` settings, and `blocks` that each replace some of the lists.
 
-        An entry is a name, or a table with the name, `params`, a `label`, and `fixed` settings that go with it. The
+        An entry is a name, or a table with the name, `params`, a `label`, and `fixed` settings that go with it; that of
+        a rule may say what stands `before` it, as "nnm" or "bucketing size=4". The
         values are taken for the caller's own: code that they name is imported.
         """
         return cls._expanded(values, None)
@@ -141,7 +142,7 @@ def _cells(lists: Mapping[str, Any], fixed: Mapping[str, Any], untrusted: Path |
 
 def _independent(config: SimulationConfig) -> SimulationConfig:
     """Drop the lie about quantities where nobody lies or the rule does not look, so that such cells share one run."""
-    unseen = rule_class(config.rule).family is Family.IGNORANT
+    unseen = config.make_rule(num_clients=None).family is Family.IGNORANT
     return replace(config, alpha_q=None) if config.attack == "none" or unseen else config
 
 
@@ -164,15 +165,20 @@ def _entry(axis: str, name: str, value: Any) -> _Entry:
         return _quantity_entry(value)
     if axis == "seeds" or not isinstance(value, Mapping):
         return _Entry(label=value, settings={name: value})
-    _check_keys(f"an entry of {axis}", value, [name, "label", "fixed", *(["params"] if name in _PARAMETERS else [])])
+    own = [*(["params"] if name in _PARAMETERS else []), *(["before"] if name == "rule" else [])]
+    _check_keys(f"an entry of {axis}", value, [name, "label", "fixed", *own])
     if name not in value:
         raise ValueError(f"an entry of {axis} has no {name}: {dict(value)!r}")
     settings = {**_fixed(value.get("fixed", {}), f"fixed of {value[name]!r}"), name: value[name]}
     parameters = value.get("params", {})
     if parameters:
         settings[_PARAMETERS[name]] = parameters
+    first = value[name]
+    if "before" in value:
+        settings["before"] = checks.text("before", value["before"])
+        first = f"{value['before']}+{first}"
     words = ", ".join(f"{key}={item}" for key, item in parameters.items()) if isinstance(parameters, Mapping) else ""
-    label = checks.text(f"label of an entry of {axis}", value.get("label", f"{value[name]} {words}".strip()))
+    label = checks.text(f"label of an entry of {axis}", value.get("label", f"{first} {words}".strip()))
     return _Entry(label=label, settings=settings)
 
 
@@ -207,7 +213,8 @@ def run_name(config: SimulationConfig) -> str:
     """Return a name for the run's folder: what it is in words, and a hash of what it is exactly."""
     text = json.dumps(resolved(config), sort_keys=True, default=repr)
     digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
-    parts = [config.dataset, config.partition, config.setting, config.rule, config.attack]
+    rule = config.rule if config.before is None else f"{config.before}-{config.rule}"
+    parts = [config.dataset, config.partition, config.setting, rule, config.attack]
     if config.alpha_q is not None:
         parts.append(f"q{config.alpha_q:g}")
     words = re.sub(r"[^A-Za-z0-9.-]+", ".", "-".join([*parts, f"seed{config.seed}"]))
@@ -219,16 +226,22 @@ def resolved(config: SimulationConfig) -> dict[str, Any]:
 
     A default that changes with a later version thereby makes another run, and a default that is stated does not. An
     option of a rule that came later has in its metadata, as `later`, the value that leaves the rule as it was before,
-    and counts only where it is another.
+    and counts only where it is another; what stands before a rule counts where something does.
     """
     values = {key: value for key, value in config.to_dict().items() if key not in WITHOUT_EFFECT}
     seed = config.partition_seed
     defaults = attack_parameters(config.attack) if config.attack in ATTACKS else {}
+    rule = config.make_rule(num_clients=None)
+    if isinstance(rule, Preceded):
+        values["before_params"] = asdict(rule.before)  # type: ignore[call-overload]
+        rule = rule.rule
+    else:
+        del values["before"], values["before_params"]
     return {
         **values,
         "lr": config.learning_rate,
         "partition_seed": default_partition_seed(config.dataset, config.seed) if seed is None else seed,
-        "rule_params": _rule_parameters(config.make_rule(num_clients=None)),
+        "rule_params": _rule_parameters(rule),
         "attack_params": {**defaults, **config.attack_params},
     }
 

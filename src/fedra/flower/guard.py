@@ -44,7 +44,7 @@ class Guard(Defended):
 
     Args:
         inner: any strategy of Flower's Message API.
-        rule: a rule that scores clients and keeps some (fedra, krum, multi-krum), or its name.
+        rule: a rule that scores clients and keeps some (fedra, krum, multi-krum, ctma, caf, dnc), or its name.
         audit, observers, on_round, threads, on_disk_error, warn_at: as for `RobustStrategy`.
         state: a file to keep the model, and the arrays, numbers and privacy accountants that the inner strategy
             remembers, in after each round.

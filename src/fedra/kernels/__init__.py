@@ -9,9 +9,10 @@ from fedra.kernels.columns import (
     column_mean_around_median,
     column_median,
     column_trimmed_mean,
+    column_weighted_median,
     column_weighted_trimmed_mean,
 )
-from fedra.kernels.distances import distances_to_mean, norms, pairwise_l1, pairwise_squared_l2
+from fedra.kernels.distances import distances_to_mean, distances_to_point, norms, pairwise_l1, pairwise_squared_l2
 from fedra.kernels.rows import Rows, as_rows
 from fedra.kernels.sums import column_moments, largest_magnitudes, mixed_rows, weighted_sum
 
@@ -22,8 +23,10 @@ __all__ = [
     "column_median",
     "column_moments",
     "column_trimmed_mean",
+    "column_weighted_median",
     "column_weighted_trimmed_mean",
     "distances_to_mean",
+    "distances_to_point",
     "largest_magnitudes",
     "mixed_rows",
     "norms",

@@ -1,4 +1,4 @@
-"""Order statistics of each column: median, trimmed means, mean around the median.
+"""Order statistics of each column: medians, trimmed means, mean around the median.
 
 All rows must be finite; screening sees to that before a rule comes here.
 """
@@ -57,6 +57,35 @@ def column_mean_around_median(updates: Any, near: int, threads: int | None = Non
 
     def work(start: int, stop: int, out: npt.NDArray[Any], tile: npt.NDArray[Any]) -> None:
         compiled.around_median_block(rows.addresses, near, start, stop, pairs, tile, out)
+
+    return _by_columns(rows, work, threads)
+
+
+def column_weighted_median(updates: Any, weights: npt.ArrayLike, threads: int | None = None) -> npt.NDArray[Any]:
+    """Return for each column the least value at which the running weight reaches half of it all.
+
+    Where it is just half, the mean of that value and the next. Rows of weight 0 are not read.
+    """
+    from fedra.kernels import columns_compiled as compiled
+
+    rows = as_rows(updates)
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (len(rows),) or not (
+        np.isfinite(weights).all() and (weights >= 0).all() and (weights > 0).any()
+    ):
+        raise ValueError(
+            f"weights of shape {weights.shape} for {len(rows)} rows; give each row a number >= 0, not all of them 0"
+        )
+    used = np.flatnonzero(weights)
+    by_weight = used[np.argsort(weights[used], kind="stable")]
+    rows = rows.take(by_weight)
+    # A power of two keeps every digit of the weights while their sum cannot overflow.
+    ordered = np.ldexp(weights[by_weight], -int(np.frexp(weights.max())[1]))
+    pairs = sorting_network(len(rows), range(len(rows)))
+
+    def work(start: int, stop: int, out: npt.NDArray[Any], tile: npt.NDArray[Any]) -> None:
+        tags = np.empty(tile.shape, dtype=np.int32 if tile.dtype == np.float32 else np.int64)
+        compiled.weighted_median_block(rows.addresses, ordered, start, stop, pairs, tile, tags, out)
 
     return _by_columns(rows, work, threads)
 

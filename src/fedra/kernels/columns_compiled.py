@@ -92,6 +92,41 @@ def _exchange_tagged(low: Any, high: Any, low_tag: Any, high_tag: Any) -> None:
 
 
 @njit(nogil=True, cache=True)
+def _sort_tagged(tile: Any, tags: Any, pairs: Any) -> None:
+    for i in range(tile.shape[0]):
+        tags[i, :] = i
+    for c in range(pairs.shape[0]):
+        i, j = pairs[c, 0], pairs[c, 1]
+        _exchange_tagged(tile[i], tile[j], tags[i], tags[j])
+
+
+@njit(nogil=True, cache=True)
+def weighted_median_block(
+    addresses: Any, weights: Any, start: int, stop: int, pairs: Any, tile: Any, tags: Any, out: Any
+) -> None:
+    """Write each column's least value at which the running weight reaches half; at just half, its mean with next."""
+    count = addresses.shape[0]
+    whole = 0.0
+    for i in range(count):
+        whole += weights[i]
+    half = whole / 2
+    for first in range(start, stop, tile.shape[1]):
+        used = _load(addresses, first, stop, tile)
+        _sort_tagged(tile, tags, pairs)
+        for k in range(used):
+            place = 0
+            running = weights[tags[0, k]]
+            # Rounding may leave the whole sum just below what it was in another order: the last row is the end.
+            while running < half and place < count - 1:
+                place += 1
+                running += weights[tags[place, k]]
+            value = np.float64(tile[place, k])
+            if running == half and place < count - 1:
+                value = 0.5 * value + 0.5 * np.float64(tile[place + 1, k])
+            out[first + k] = value
+
+
+@njit(nogil=True, cache=True)
 def _quantile(level: float, tile: Any, ranks: Any, k: int) -> Any:
     count = tile.shape[0]
     if level <= ranks[0]:
@@ -118,11 +153,7 @@ def weighted_trimmed_mean_block(
         whole += weights[i]
     for first in range(start, stop, tile.shape[1]):
         used = _load(addresses, first, stop, tile)
-        for i in range(count):
-            tags[i, :] = i
-        for c in range(pairs.shape[0]):
-            i, j = pairs[c, 0], pairs[c, 1]
-            _exchange_tagged(tile[i], tile[j], tags[i], tags[j])
+        _sort_tagged(tile, tags, pairs)
         for k in range(used):
             running = 0.0
             for i in range(count):

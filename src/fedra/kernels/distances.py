@@ -1,4 +1,4 @@
-"""Distances between updates: pairwise L1 and squared L2, norms, distances to a weighted mean.
+"""Distances between updates: pairwise L1 and squared L2, norms, distances to a weighted mean or a point.
 
 Differences are taken before anything is squared or added, so that updates that lie close together keep all their
 digits; in float32 a sum runs over one tile of columns, in float64 across tiles.
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedra.kernels.rows import Rows, as_rows
+from fedra.kernels.rows import Rows, as_rows, with_row
 from fedra.kernels.threads import column_blocks, over_blocks
 
 Floats = npt.NDArray[np.float64]
@@ -106,6 +106,14 @@ def distances_to_mean(updates: Any, weights: npt.ArrayLike, threads: int | None 
         if _trusted(squares, rows.dimension).all():
             return np.sqrt(squares)
     return np.sqrt(_squared_to_mean(rows, weights, threads))
+
+
+def distances_to_point(updates: Any, point: npt.NDArray[Any], threads: int | None = None) -> Floats:
+    """Return each update's L2 distance to a point, which is taken in the updates' type."""
+    rows = with_row(as_rows(updates), point)
+    weights = np.zeros(len(rows))
+    weights[-1] = 1.0
+    return distances_to_mean(rows, weights, threads)[:-1]
 
 
 def _squared_to_mean(rows: Rows, weights: npt.NDArray[Any], threads: int | None) -> Floats:

@@ -65,6 +65,13 @@ def rows_from_vectors(vectors: Sequence[npt.NDArray[Any]], dimension: int, dtype
     return Rows(holders, addresses, dimension, dtype)
 
 
+def with_row(rows: Rows, vector: npt.NDArray[Any]) -> Rows:
+    """Return the rows and one more; a float64 beyond float32's range is cut to it where the rows are float32."""
+    largest = np.finfo(rows.dtype).max
+    extra = np.clip(vector, -largest, largest).astype(rows.dtype)
+    return rows_from_vectors([*rows, extra], rows.dimension, rows.dtype)
+
+
 def as_rows(updates: Any) -> Rows:
     """Return a matrix, a sequence of 1-D vectors, or `Rows`, as rows; ValueError where that cannot be done."""
     if isinstance(updates, Rows):

@@ -37,7 +37,7 @@ def published_figure(outcome: Outcome) -> float | None:
     and its rule and attack have no parameters of their own.
     """
     config = outcome.config
-    if not config or config.get("rule_params") or config.get("attack_params"):
+    if not config or config.get("rule_params") or config.get("before") or config.get("attack_params"):
         return None
     if not read_protocols().fits(config, longer=True):
         return None

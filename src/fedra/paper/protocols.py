@@ -14,7 +14,19 @@ from fedra.names import nearest
 from fedra.simulation import SimulationConfig
 
 # What may differ from run to run of one protocol, and what does not change how a run ends.
-_CHOSEN = ("dataset", "partition", "setting", "rule", "rule_params", "attack", "attack_params", "alpha_q", "seed")
+_CHOSEN = (
+    "dataset",
+    "partition",
+    "setting",
+    "rule",
+    "rule_params",
+    "before",
+    "before_params",
+    "attack",
+    "attack_params",
+    "alpha_q",
+    "seed",
+)
 _WITHOUT_EFFECT = ("data_dir", "checkpoint_every", "eval_every", "threads")
 
 _DEFAULTS: dict[str, Any] = {

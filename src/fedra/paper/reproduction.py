@@ -18,7 +18,7 @@ from fedra.paper.matching import paper_grids
 from fedra.paper.protocols import Protocol, read_protocols
 from fedra.paper.published import BEST_IGNORANT, Figure, read_paper
 from fedra.report.model.outcomes import outcomes_of, unique
-from fedra.rules import Family, rule_class
+from fedra.rules import Family, rule_class, rule_family
 from fedra.simulation import SimulationConfig
 
 STATISTICS = "table1"
@@ -209,7 +209,13 @@ def table_rules(number: int) -> list[str]:
 def _fits(entry: RuleEntry, number: int) -> bool:
     """Whether a rule has a place in a table: those without columns for alpha_q are for rules that ignore quantities."""
     ignorant_only = all(rule_class(rule).family is Family.IGNORANT for rule in table_rules(number))
-    return not ignorant_only or rule_class(_rule_name(entry)).family is Family.IGNORANT
+    return not ignorant_only or _family(entry) is Family.IGNORANT
+
+
+def _family(entry: RuleEntry) -> Family:
+    if isinstance(entry, str):
+        return rule_class(entry).family
+    return rule_family(entry["rule"], entry.get("params", {}), entry.get("before"))
 
 
 def _figure(target: str) -> Figure:

@@ -32,6 +32,10 @@ DISPLAY_NAMES: Names = {
     "bulyan": "Bulyan",
     "norm-bound": "Norm-Bound",
     "rfa": "RFA",
+    "meamed": "MeaMed",
+    "caf": "CAF",
+    "dnc": "DnC",
+    "ctma": "CTMA",
     "truncate": "Truncate",
     "fedra": "FedRA",
 }
@@ -52,6 +56,13 @@ _COLOURS = {
     "median": "#999933",
     "trimmed-mean": "#44aa99",
     "bulyan": "#a8683a",
+    "meamed": "#7fb800",
+    "caf": "#332288",
+    "dnc": "#ddaa33",
+    "weighted-median": "#117733",
+    "ctma": "#e377c2",
+    "huber": "#17a2b8",
+    "centered-clipping": "#661100",
     # Labels that stand for variants of a rule or for the best of several.
     "fedra, mcne": "#d55e00",
     "fedra, under-estimated": "#56b4e9",
@@ -71,6 +82,13 @@ _MARKERS = {
     "median": "<",
     "trimmed-mean": ">",
     "bulyan": "h",
+    "meamed": "p",
+    "caf": "d",
+    "dnc": "H",
+    "weighted-median": "1",
+    "ctma": "2",
+    "huber": "3",
+    "centered-clipping": "8",
 }
 _OTHER_MARKER, _OWN_MARKER = ".", "*"
 

@@ -18,13 +18,14 @@ from fedra import checks
 from fedra.cohort import Cohort, Flags, Floats, RuleState
 from fedra.kernels import mixed_rows, norms, pairwise_squared_l2
 from fedra.kernels.rows import as_rows
-from fedra.names import nearest
-from fedra.rules.base import Decision, Rule, StatefulRule
+from fedra.names import nearest, parse_spec
+from fedra.rules.base import Decision, Family, Rule, StatefulRule
 from fedra.rules.malicious import AssumesMalicious, exact
 from fedra.seeding import generator
 from fedra.untrusted import clipped
 
 _RULE = "rule."
+_FORM = "write a name of fedra.PREAGGREGATORS, with its parameters after it: 'bucketing size=4'"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,11 +39,13 @@ class Mixing:
 class Preaggregator(ABC):
     """Makes new rows of a round's updates, for a rule to decide on: a frozen dataclass with one method, `mix`.
 
-    `needs_updates` is as a rule's: False where adding one vector to all updates adds it to all new rows.
+    `needs_updates` is as a rule's: False where adding one vector to all updates adds it to all new rows. A class states
+    ``believes_claims = False`` where no claim changes its rows: a rule that ignores quantities then still does.
     """
 
     name: ClassVar[str]
     needs_updates: ClassVar[bool] = True
+    believes_claims: ClassVar[bool] = True
 
     @abstractmethod
     def mix(self, cohort: Cohort, num_malicious: int, rng: np.random.Generator) -> Mixing:
@@ -62,6 +65,7 @@ class NNM(Preaggregator):
 
     name: ClassVar[str] = "nnm"
     needs_updates: ClassVar[bool] = False
+    believes_claims: ClassVar[bool] = False
 
     def mix(self, cohort: Cohort, num_malicious: int, rng: np.random.Generator) -> Mixing:
         """Average neighbours; of those equally near, the client itself, then the first."""
@@ -110,6 +114,7 @@ class ARC(Preaggregator):
     """
 
     name: ClassVar[str] = "arc"
+    believes_claims: ClassVar[bool] = False
 
     def mix(self, cohort: Cohort, num_malicious: int, rng: np.random.Generator) -> Mixing:
         """Shrink the longest."""
@@ -152,10 +157,11 @@ class Preceded(StatefulRule):
             raise TypeError(checks.wrong("before", self.before, "a pre-aggregator such as NNM()"))
         checks.ratio(self.malicious_ratio)
         checks.whole("seed", self.seed)
+        ignorant = self.rule.family is Family.IGNORANT
         # What other rules state in their class follows from the two here.
         about = {
             "name": f"{self.before.name}+{self.rule.name}",
-            "family": self.rule.family,
+            "family": Family.AWARE if ignorant and self.before.believes_claims else self.rule.family,
             "scored": self.rule.scored,
             "weighted": self.rule.weighted,
             "needs_updates": self.rule.needs_updates or self.before.needs_updates,
@@ -276,3 +282,9 @@ def make_preaggregator(name: str, **parameters: Any) -> Preaggregator:
         if parameter not in valid:
             raise TypeError(f"pre-aggregator {name!r} has no parameter {parameter!r}{nearest(parameter, valid)}")
     return found(**parameters)
+
+
+def parse_preaggregator(text: str) -> tuple[str, dict[str, Any]]:
+    """Read a pre-aggregator's name, and parameters after it: "nnm", or "bucketing size=4"."""
+    checks.text("before", text, _FORM)
+    return parse_spec(text, "before", _FORM)

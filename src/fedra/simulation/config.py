@@ -16,7 +16,7 @@ from fedra.data import DATASETS, PARTITIONS, default_learning_rate
 from fedra.models import MODELS
 from fedra.names import nearest
 from fedra.optimizers import ServerOptimizer, make_optimizer
-from fedra.rules import Rule, make_rule
+from fedra.rules import Preceded, Rule, make_preaggregator, make_rule, parse_preaggregator
 from fedra.simulation.trust import check_trusted
 from fedra.untrusted import MEBIBYTE, parsed_toml, read_bounded
 
@@ -31,8 +31,19 @@ _LARGEST_FILE = MEBIBYTE
 # Where the data lie and how often a run is saved do not change how it ends.
 WITHOUT_EFFECT = ("data_dir", "checkpoint_every")
 
-_TEXTS = ("dataset", "data_dir", "partition", "model", "setting", "rule", "optimizer", "attack", "quantity_statistics")
-_TABLES = ("dataset_params", "model_params", "rule_params", "optimizer_params", "attack_params")
+_TEXTS = (
+    "dataset",
+    "data_dir",
+    "partition",
+    "model",
+    "setting",
+    "rule",
+    "before",
+    "optimizer",
+    "attack",
+    "quantity_statistics",
+)
+_TABLES = ("dataset_params", "model_params", "rule_params", "before_params", "optimizer_params", "attack_params")
 _COUNTS = {
     **dict.fromkeys(("num_sampled", "rounds", "eval_every", "checkpoint_every", "batch_size"), (1, _MOST_COUNTED)),
     **dict.fromkeys(("max_quantity", "local_epochs", "local_steps"), (1, _MOST_COUNTED)),
@@ -40,7 +51,7 @@ _COUNTS = {
     "threads": (1, _MOST_THREADS),
 }
 # What may be None: not given.
-_OPTIONAL = ("data_dir", "model", "max_quantity", "local_epochs", "local_steps", "partition_seed", "lr")
+_OPTIONAL = ("data_dir", "before", "model", "max_quantity", "local_epochs", "local_steps", "partition_seed", "lr")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +73,9 @@ class SimulationConfig:
         malicious_ratio: M = floor(N * ratio) clients are malicious, and the rule assumes this ratio.
         rule: a name of `fedra.RULES`, or module:Class.
         rule_params: the rule's parameters.
+        before: a name of `fedra.PREAGGREGATORS` to stand before the rule, None for nothing; "bucketing size=4" also
+            gives `before_params`.
+        before_params: its parameters.
         optimizer: a name of `fedra.optimizers.OPTIMIZERS`.
         optimizer_params: its parameters other than lr.
         lr: the server's learning rate; None takes the data set's.
@@ -96,6 +110,8 @@ class SimulationConfig:
     malicious_ratio: float = 0.1
     rule: str = "fedra"
     rule_params: Mapping[str, Any] = field(default_factory=dict)
+    before: str | None = None
+    before_params: Mapping[str, Any] = field(default_factory=dict)
     optimizer: str = "adam"
     optimizer_params: Mapping[str, Any] = field(default_factory=dict)
     lr: float | None = None
@@ -143,9 +159,24 @@ class SimulationConfig:
                 checks.number(name, getattr(self, name), least=least)
         if "lr" in self.optimizer_params:
             raise ValueError(f"optimizer_params has lr={self.optimizer_params['lr']!r}; give it as the setting lr")
+        if "before" in self.rule_params:
+            raise ValueError(f"rule_params has before={self.rule_params['before']!r}; give it as the setting before")
+        self._take_before_apart()
         make_attack(self.attack, **self.attack_params)
         self.make_optimizer()
         self.check_rule(self.make_rule(num_clients=None))
+
+    def _take_before_apart(self) -> None:
+        """Move parameters in the text of `before` to `before_params`, so that a run has one form."""
+        if self.before is None:
+            if self.before_params:
+                raise ValueError(f"before_params={dict(self.before_params)!r} without before; name a pre-aggregator")
+            return
+        name, parameters = parse_preaggregator(self.before)
+        if parameters and self.before_params:
+            raise ValueError(f"before={self.before!r} has parameters, and so has before_params; give one of them")
+        object.__setattr__(self, "before", name)
+        object.__setattr__(self, "before_params", parameters or self.before_params)
 
     @property
     def attacked(self) -> bool:
@@ -155,7 +186,8 @@ class SimulationConfig:
     @property
     def short_name(self) -> str:
         """What sets this run apart from others, in a few words that can be part of a file's name."""
-        name = f"{self.dataset}-{self.partition}-{self.rule}-{self.attack}-seed{self.seed}"
+        rule = self.rule if self.before is None else f"{self.before}-{self.rule}"
+        name = f"{self.dataset}-{self.partition}-{rule}-{self.attack}-seed{self.seed}"
         return name.replace(":", ".")
 
     @property
@@ -173,7 +205,11 @@ class SimulationConfig:
             "num_clients": num_clients, "malicious_ratio": self.malicious_ratio, "setting": self.setting,
         }  # fmt: skip
         known.update((name, value) for name, value in self.rule_params.items() if name in known)
-        return make_rule(self.rule, **self.rule_params).for_federation(**known)
+        rule = make_rule(self.rule, **self.rule_params).for_federation(**known)
+        if self.before is None:
+            return rule
+        before = make_preaggregator(self.before, **self.before_params)
+        return Preceded(rule=rule, before=before, malicious_ratio=known["malicious_ratio"], seed=self.seed)
 
     def check_rule(self, rule: Rule) -> None:
         """Raise where the rule cannot take rounds of this size."""

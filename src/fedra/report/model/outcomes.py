@@ -16,7 +16,7 @@ from fedra.experiments import Results
 from fedra.experiments.cell_table import STATES
 from fedra.report.appearance import DISPLAY_NAMES, Names, display_name
 from fedra.report.model import DONE, Entry
-from fedra.rules import RULES, Family
+from fedra.rules import RULES, Family, rule_family
 
 NO_ATTACK = "none"
 OWN = "own rule"
@@ -71,9 +71,10 @@ class Outcome:
     @property
     def family(self) -> str:
         """The family of its rule; an own rule's is not known, but one that ignores quantities shows."""
-        known = RULES.get(str(self.config.get("rule", self.rule)))
-        if known is not None:
-            return str(known.family)
+        name, before = str(self.config.get("rule", self.rule)), self.config.get("before")
+        if name in RULES:
+            parameters = self.config.get("rule_params")
+            return str(rule_family(name, parameters if isinstance(parameters, Mapping) else {}, before))
         # A grid drops alpha_q from the run where the rule does not look at quantities.
         unseen = self.attacked and self.alpha_q is not None and self.config.get("alpha_q") is None
         return str(Family.IGNORANT) if unseen else OWN
