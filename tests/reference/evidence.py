@@ -16,18 +16,19 @@ def most_liars(n, ratio):
 
 
 def cap(values, count, share):
-    """The largest U at which the `count` largest of ``min(x, U)`` hold at most `share` of them; else the least x."""
+    """The largest U at which `count` clients with U each hold at most `share` beside the others; else the least x."""
+    descending = sorted(values, reverse=True)
 
     def fits(level, slack=0.0):
-        cut = sorted((min(value, level) for value in values), reverse=True)
-        return sum(cut[:count]) * (1 - slack) <= share * sum(cut)
+        others = sum(min(value, level) for value in descending[count:])
+        return count * level * (1 - slack) <= share * (count * level + others)
 
-    if count == 0 or fits(max(values), 1e-12):
-        return max(values)
+    if count == 0 or sum(descending[:count]) * (1 - 1e-12) <= share * sum(descending):
+        return descending[0]
     least = min(value for value in values if value > 0)
     if not fits(least, 1e-12):
-        return min(values)
-    low, high = least, max(values)
+        return descending[-1]
+    low, high = least, descending[0]
     for _ in range(2000):
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)

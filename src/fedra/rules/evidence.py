@@ -113,9 +113,10 @@ def weigh_evidence(squared_distances: Floats, quantities: Floats, num_liars: int
 
 
 def capped_at(values: Floats, count: int, share: float) -> float:
-    r"""Return the largest U at which the `count` largest hold at most `share` of :math:`\sum \min(x, U)`.
+    r"""Return the largest U at which `count` clients with U each would hold at most `share` beside the other values.
 
-    Where no U does, since there are too few others, the least value.
+    The others are those after the `count` largest, each up to U. Where the largest hold no more than `share` as they
+    are, nothing is cut; where no U does, since there are too few others, U is the least value.
     """
     descending = np.sort(values)[::-1]
     largest = float(descending[0])
@@ -126,7 +127,7 @@ def capped_at(values: Floats, count: int, share: float) -> float:
     rests = np.append(np.cumsum(descending[::-1])[::-1], 0.0)
     if float(descending[:count].sum()) * _ROUNDED <= share * float(rests[0]):
         return largest
-    # With the j largest at U:  count U = share (j U + rest_j).
+    # With the j largest at U, the `count` largest taken for as large:  count U = share (j U + rest_j).
     capped = np.arange(count, len(values))
     capped = capped[share * capped < count]
     levels = share * rests[capped] / (count - share * capped)
