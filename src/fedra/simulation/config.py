@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fedra import checks
-from fedra.attacks import make_attack
+from fedra.attacks import QuantityAttack, make_attack, make_quantity_attack, quantity_attack_name
 from fedra.checks import MOST_WHOLE
 from fedra.data import DATASETS, PARTITIONS, default_learning_rate
 from fedra.models import MODELS
@@ -31,7 +31,10 @@ _LARGEST_FILE = MEBIBYTE
 # Where the data lie and how often a run is saved do not change how it ends.
 WITHOUT_EFFECT = ("data_dir", "checkpoint_every")
 
-_TEXTS = ("dataset", "data_dir", "partition", "model", "setting", "rule", "optimizer", "attack", "quantity_statistics")
+_TEXTS = (
+    "dataset", "data_dir", "partition", "model", "setting", "rule", "optimizer", "attack", "quantity_statistics",
+    "quantity_attack",
+)  # fmt: skip
 _TABLES = ("dataset_params", "model_params", "rule_params", "optimizer_params", "attack_params")
 _COUNTS = {
     **dict.fromkeys(("num_sampled", "rounds", "eval_every", "checkpoint_every", "batch_size"), (1, _MOST_COUNTED)),
@@ -40,7 +43,9 @@ _COUNTS = {
     "threads": (1, _MOST_THREADS),
 }
 # What may be None: not given.
-_OPTIONAL = ("data_dir", "model", "max_quantity", "local_epochs", "local_steps", "partition_seed", "lr")
+_OPTIONAL = (
+    "data_dir", "model", "max_quantity", "local_epochs", "local_steps", "partition_seed", "lr", "quantity_attack",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +76,7 @@ class SimulationConfig:
         quantity_statistics: mean and std for alpha_q are over all malicious clients, once per "run", or over those that
             are sampled, anew in each "round".
         claimed_quantity: malicious clients claim this number instead.
+        quantity_attack: a name of `fedra.attacks.QUANTITY_ATTACKS`; None: what alpha_q or claimed_quantity stand for.
         local_epochs: passes over its data that a client makes by SGD; None with `local_steps` None: one gradient.
         local_steps: SGD steps that a client makes instead.
         local_lr: learning rate of local SGD.
@@ -104,6 +110,7 @@ class SimulationConfig:
     alpha_q: float | None = None
     quantity_statistics: QuantityStatistics = "run"
     claimed_quantity: float | None = None
+    quantity_attack: str | None = None
     local_epochs: int | None = None
     local_steps: int | None = None
     local_lr: float = 0.01
@@ -144,13 +151,14 @@ class SimulationConfig:
         if "lr" in self.optimizer_params:
             raise ValueError(f"optimizer_params has lr={self.optimizer_params['lr']!r}; give it as the setting lr")
         make_attack(self.attack, **self.attack_params)
+        self.make_quantity_attack()
         self.make_optimizer()
         self.check_rule(self.make_rule(num_clients=None))
 
     @property
     def attacked(self) -> bool:
         """Whether malicious clients do anything that honest ones would not."""
-        return self.attack != "none" or self.alpha_q is not None or self.claimed_quantity is not None
+        return self.attack != "none" or self.make_quantity_attack().name != "honest"
 
     @property
     def short_name(self) -> str:
@@ -162,6 +170,19 @@ class SimulationConfig:
     def learning_rate(self) -> float:
         """The server's learning rate, as given or the data set's."""
         return default_learning_rate(self.dataset) if self.lr is None else float(self.lr)
+
+    def make_quantity_attack(self) -> QuantityAttack:
+        """Return the quantity attack."""
+        return make_quantity_attack(self.quantity_attack, **self._quantity_settings)
+
+    @property
+    def stated_quantity_attack(self) -> str | None:
+        """The quantity attack where it is another than alpha_q and claimed_quantity stand for; else None."""
+        return None if self.quantity_attack == quantity_attack_name(**self._quantity_settings) else self.quantity_attack
+
+    @property
+    def _quantity_settings(self) -> dict[str, float | None]:
+        return {"alpha_q": self.alpha_q, "claimed_quantity": self.claimed_quantity}
 
     def make_optimizer(self) -> ServerOptimizer:
         """Return the server optimizer."""
