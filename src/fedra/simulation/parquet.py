@@ -21,8 +21,6 @@ _STORED = {
     "str": pa.large_string(),
     "string": pa.large_string(),
 }
-# What stands for a column that a file does not have.
-_ABSENT = {"str": pa.scalar(""), "float64": pa.scalar(None, pa.float64())}
 _NEVER_MISSING = ("int64", "bool", "str")
 # What pyarrow raises for a file that is damaged; MemoryError where it declares more than there can be.
 _DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError, struct.error)
@@ -42,7 +40,7 @@ def read_parquet(
         path: the file.
         types: the pandas type of each column.
         most: how many lines there may be.
-        optional: columns that may be missing; texts are empty then, numbers with a fraction have no value.
+        optional: columns that may be missing; texts are empty then.
         former_names: what columns were called in files of earlier versions, by the name of today.
 
     Raises:
@@ -62,8 +60,8 @@ def read_parquet(
             columns = [stored.get(name, name) for name in wanted]
             table = parquet.read(columns=columns, use_threads=False).select(columns).rename_columns(wanted)
         for name in optional:
-            if name in types and types[name] in _ABSENT and name not in present:
-                table = table.append_column(name, pa.repeat(_ABSENT[types[name]], len(table)))
+            if name in types and types[name] == "str" and name not in present:
+                table = table.append_column(name, pa.repeat("", len(table)))
                 wanted.append(name)
         table = table.cast(pa.schema([(name, _STORED[types[name]]) for name in wanted]))
         table.validate(full=True)

@@ -246,7 +246,12 @@ def read_record(
 
 
 def _read_file(file: Path, types: Mapping[str, str], *, most: int) -> pa.Table:
-    return read_parquet(file, types, most=most, optional=_ADDED_COLUMNS, former_names=_FORMER_NAMES)
+    table = read_parquet(file, types, most=most, optional=_ADDED_COLUMNS, former_names=_FORMER_NAMES)
+    for place, name in enumerate(types):
+        if name not in table.column_names:
+            # Not measured: parts that different versions wrote must have the same columns in the same order.
+            table = table.add_column(min(place, table.num_columns), name, pa.nulls(len(table), pa.float64()))
+    return table.select(list(types))
 
 
 def _most(name: str, first: int, until: int | None, sampled: Sampled | None) -> int:
