@@ -70,8 +70,9 @@ def test_what_is_reported_is_what_the_rule_makes_of_what_is_sent(rule: str) -> N
 
 def test_a_seed_gives_the_same_answer_and_the_budget_is_kept() -> None:
     calls: list[tuple[int, int]] = []
-    first, again = found("median", budget=30, seed=3, progress=lambda *done: calls.append(done)), found(
-        "median", budget=30, seed=3
+    first, again = (
+        found("median", budget=30, seed=3, progress=lambda *done: calls.append(done)),
+        found("median", budget=30, seed=3),
     )
     np.testing.assert_array_equal(first.updates, again.updates)
     assert first.tried == again.tried
@@ -107,6 +108,8 @@ def test_no_registered_attack_is_worse(rule: str, seed: int) -> None:
         judge=judge,
     )
     for name, attack in ATTACKS.items():
+        if name == "adaptive":
+            continue  # The same search, with a seed of its own.
         options = [{}, {"knowledge": "all"}] if name in ("ipm", "min-max", "min-sum") else [{}]
         options += [{"eps": 10.0}] if name == "ipm" else []
         for parameters in options:

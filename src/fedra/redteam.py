@@ -335,7 +335,7 @@ class Search:
         self.honest_mean: Floats = mean.astype(np.float64)
         self._units: dict[int, Floats] = {}
         self._noise: Floats | None = None
-        self._trials: list[Trial] = []
+        self._trials: dict[Candidate, Trial] = {}
         self._best: tuple[Trial, Judgement] | None = None
         self._budget = 0
         self._calls = 0
@@ -344,12 +344,13 @@ class Search:
     def run(self, budget: int, progress: Progress | None = None) -> WorstCase:
         """Return the worst that `budget` calls of the rule find."""
         self._budget, self._calls, self._progress = budget, 0, progress
-        self._trials, self._best = [], None
+        self._trials, self._best = {}, None
         rng = generator(self._seed, "redteam/search")
         try:
-            self._look_everywhere(int(_COARSE_SHARE * budget))
-            while self._calls < budget:
+            self._look_everywhere(max(int(_COARSE_SHARE * budget), 1))
+            while True:
                 self._refine(rng)
+                self._wander(rng)
         except _Spent:
             pass
         assert self._best is not None
@@ -364,7 +365,7 @@ class Search:
             weight=trial.weight,
             harm=trial.harm,
             candidate=trial.candidate,
-            tried=tuple(self._trials),
+            tried=tuple(self._trials.values()),
         )
 
     def sent(self, candidate: Candidate) -> tuple[Vectors, Floats]:
@@ -393,6 +394,8 @@ class Search:
         if self._noise is None:
             shape = (self._count, len(self.honest_mean))
             noise = generator(self._seed, "redteam/jitter").standard_normal(shape)
+            # As honest clients differ; where they do not, in all coordinates alike.
+            noise *= self._honest.deviation if self._honest.deviation.any() else 1.0
             self._noise = noise / np.linalg.norm(noise, axis=1, keepdims=True)
         return self._noise
 
@@ -421,8 +424,10 @@ class Search:
         return generator(self._seed, "redteam/signs").choice([-1.0, 1.0], len(self.honest_mean))
 
     def _try(self, candidate: Candidate) -> Trial:
-        updates, claims = self.sent(candidate)
-        return self._tried(candidate, self._judged(updates, claims))
+        if candidate not in self._trials:
+            updates, claims = self.sent(candidate)
+            self._trials[candidate] = self._outcome(candidate, self._judged(updates, claims))
+        return self._trials[candidate]
 
     def _judged(self, updates: Vectors, claims: Floats) -> Judgement:
         if self._calls >= self._budget:
@@ -433,7 +438,7 @@ class Search:
             self._progress(self._calls, self._budget)
         return judged
 
-    def _tried(self, candidate: Candidate, judged: Judgement) -> Trial:
+    def _outcome(self, candidate: Candidate, judged: Judgement) -> Trial:
         found = harm(judged.update, self.honest_mean)
         trial = Trial(
             candidate=candidate,
@@ -442,7 +447,6 @@ class Search:
             distance=found.distance,
             weight=None if judged.weights is None else float(judged.weights.sum()),
         )
-        self._trials.append(trial)
         if self._best is None or trial.harm > self._best[0].harm:
             self._best = (trial, judged)
         return trial
@@ -453,7 +457,6 @@ class Search:
             if self._calls >= budget:
                 break
             self._try(candidate)
-        tried = {trial.candidate for trial in self._trials}
         lengths, claims = (0.1, 0.5, 1.0, 3.0, 30.0), self._claims()
         finer = [
             dataclasses.replace(start, length=factor * start.length, claim=claim, decoy_claim=claim)
@@ -464,15 +467,14 @@ class Search:
         for candidate in finer:
             if self._calls >= budget:
                 return
-            if candidate not in tried:
-                self._try(candidate)
+            self._try(candidate)
 
     def _claims(self) -> tuple[float, ...]:
         quantities = self._quantities
         return float(quantities.max()), 10 * float(quantities.sum()), float(np.median(quantities))
 
     def _published(self) -> list[Candidate]:
-        """Return attacks of the literature, with the statistics of all honest clients, by two claims."""
+        """Return attacks of the literature, with the statistics of all honest clients, by three claims."""
         honest, spread = self._honest, self._honest.spread
         mean = math.sqrt(_square(honest.mean)) / spread
         deviation = math.sqrt(_square(honest.deviation)) / spread
@@ -484,39 +486,54 @@ class Search:
               for way in (_AGAINST, _DEVIATIONS, _SIGNS)
               for limit in (honest.largest_within_maximum, honest.largest_within_sum)),
             (_AGAINST_PLAIN, 2 * mean), (_AGAINST_PLAIN, 1.5 * mean), (_DEVIANT, deviant),
-            (_FIRST, 1.0), (_SECOND, 1.0), (_RANDOM, 1.0), (_RANDOM, 30.0),
+            (_AGAINST, 1e4), (_FIRST, 1.0), (_SECOND, 1.0), (_RANDOM, 1.0),
         ]  # fmt: skip
-        most, _, usual = self._claims()
-        found = [
-            Candidate(direction=way, length=length, claim=claim, decoy_claim=claim)
-            for claim in (most, usual)
-            for way, length in pairs
+        plain = [Candidate(direction=way, length=length) for way, length in pairs]
+        others = [
+            Candidate(direction=_SIGNED_DEVIATIONS, length=signed, decoys=min(2, self._count - 1)),
+            Candidate(direction=_AGAINST_PLAIN, length=2 * mean, jitter=1.0),
         ]
-        hidden = min(2, self._count - 1)
-        decoys = [
-            Candidate(direction=_SIGNED_DEVIATIONS, length=signed, claim=claim, decoy_claim=claim, decoys=hidden)
-            for claim in (most, usual)
+        return [
+            dataclasses.replace(candidate, claim=claim, decoy_claim=claim)
+            for claim in self._claims()
+            for candidate in (*plain, *others)
         ]
-        return [*found[: len(pairs)], decoys[0], *found[len(pairs) :], decoys[1]]
 
     def _leading(self, count: int) -> list[Candidate]:
         """Return the best candidates so far, of different directions."""
         found: dict[int, Candidate] = {}
-        for trial in sorted(self._trials, key=lambda trial: -trial.harm):
+        for trial in sorted(self._trials.values(), key=lambda trial: -trial.harm):
             found.setdefault(trial.candidate.direction, trial.candidate)
         return list(found.values())[:count]
 
     def _refine(self, rng: np.random.Generator) -> None:
         """Climb from the best candidate, and then from the next best, by moves that shrink where none helps."""
         for start in self._leading(_MOST_REFINED):
-            current = max((trial for trial in self._trials if trial.candidate == start), key=lambda trial: trial.harm)
-            current = self._claim_more(current)
+            current = self._claim_more(self._trials[start])
             step = 2.0
             while step > 1.05:
                 climbed = self._climb(current, step, rng)
                 if climbed is current:
                     step = math.sqrt(step)
                 current = climbed
+
+    def _wander(self, rng: np.random.Generator) -> None:
+        """Try a few candidates at random, so that the next climb may start elsewhere."""
+        for _ in range(5):
+            claim = 10 ** rng.uniform(0, math.log10(100 * self._quantities.sum()))
+            self._try(
+                Candidate(
+                    base=int(rng.integers(2)),
+                    direction=int(rng.integers(len(DIRECTIONS))),
+                    other=int(rng.integers(len(DIRECTIONS))),
+                    blend=float(rng.choice([0.0, 0.5])),
+                    length=10 ** rng.uniform(-2, 2),
+                    jitter=float(rng.choice([0.0, 0.3])),
+                    claim=claim,
+                    decoys=int(rng.integers(self._count)),
+                    decoy_claim=float(rng.choice([1.0, claim])),
+                )
+            )
 
     def _claim_more(self, start: Trial) -> Trial:
         """Try the largest claim that the rule keeps."""

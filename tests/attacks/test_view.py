@@ -76,7 +76,7 @@ def test_an_attacker_sees_no_rule_and_no_benign_client() -> None:
 
 
 def test_each_knowledge_adds_to_the_one_before() -> None:
-    assert VIEWS == {"own": AttackerView, "all": InformedView, "rule": WhiteBoxView}
+    assert list(VIEWS.items()) == [("own", AttackerView), ("all", InformedView), ("rule", WhiteBoxView)]
     known = [{field.name for field in dataclasses.fields(view)} for view in VIEWS.values()]
     assert known[1] - known[0] == {"honest_updates", "honest_claims"}
     assert known[2] - known[1] == {"rule", "rule_state", "judge"}

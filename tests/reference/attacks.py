@@ -1,5 +1,6 @@
 """What attackers send and claim, one coordinate, one client and one sample at a time."""
 
+from itertools import pairwise
 from math import exp, floor, log, sqrt
 from statistics import NormalDist
 
@@ -107,7 +108,7 @@ def direction(rows, kind):
     if kind == "deviation":
         return -deviation
     if kind == "sign":
-        return -np.array([(m > 0) - (m < 0) for m in mean], dtype=np.float64)
+        return -np.array([float(m > 0) - float(m < 0) for m in mean])
     return -mean / sqrt(sum(m * m for m in mean))
 
 
@@ -140,7 +141,7 @@ def min_sum(rows, kind):
 def consistent(models, signs, c):
     """What is sent at each of the models that were seen: None before a step, then ``c ||last step|| s / sqrt(d)``."""
     sent, step = [None], 0.0
-    for before, after in zip(models, models[1:], strict=False):
+    for before, after in pairwise(models):
         moved = sqrt(sum((float(a) - float(b)) ** 2 for a, b in zip(after, before, strict=True)))
         step = moved or step
         sent.append(None if step == 0 else np.array([c * step * float(s) / sqrt(len(signs)) for s in signs]))

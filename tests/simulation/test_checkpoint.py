@@ -226,7 +226,8 @@ def test_what_an_attack_remembers_comes_back_and_is_refused_where_it_cannot_be_i
     file = tmp_path / "checkpoint.safetensors"
     write_checkpoint(file, state, 1.0)
     found = read_checkpoint(file, initial, ROUNDS, simulation.rule, simulation.attack)
-    assert found is not None and found[0].attack is not None
+    assert found is not None
+    assert found[0].attack is not None
     assert list(found[0].attack) == list(state.attack)
     for name, array in state.attack.items():
         np.testing.assert_array_equal(found[0].attack[name], array)
@@ -234,7 +235,9 @@ def test_what_an_attack_remembers_comes_back_and_is_refused_where_it_cannot_be_i
     with pytest.raises(ValueError, match="this run has"):
         read_checkpoint(file, initial, ROUNDS, simulation.rule)
     arrays = load_file(file)
-    rewritten(file, {name: arrays[name] for name in arrays if name != f"attack.{next(iter(state.attack))}"}, digest=True)
+    rewritten(
+        file, {name: arrays[name] for name in arrays if name != f"attack.{next(iter(state.attack))}"}, digest=True
+    )
     with pytest.raises(ValueError, match="of the attack, and states"):
         read_checkpoint(file, initial, ROUNDS, simulation.rule, simulation.attack)
     name = f"attack.{next(iter(state.attack))}"

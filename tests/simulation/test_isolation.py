@@ -20,7 +20,19 @@ from fedra.simulation.clients import Clients
 from fedra.simulation.federation import Federation
 
 ATTACKS = [
-    *("none", "label-flip", "lie", "optimize", "sign-flip", "gaussian", "ipm", "min-max", "min-sum", "backdoor", "decoys"),
+    *(
+        "none",
+        "label-flip",
+        "lie",
+        "optimize",
+        "sign-flip",
+        "gaussian",
+        "ipm",
+        "min-max",
+        "min-sum",
+        "backdoor",
+        "decoys",
+    ),
     "tests.simulation.own:overwhelming",
 ]
 
@@ -133,7 +145,9 @@ def test_an_attack_that_reads_more_than_it_states_fails() -> None:
             simulate(config(attack=f"tests.simulation.own:{attack}", rounds=1), dataset=digits())
 
 
-@pytest.mark.parametrize(("attack", "kind"), [("ipm", AttackerView), ("mimic", InformedView), ("adaptive", WhiteBoxView)])
+@pytest.mark.parametrize(
+    ("attack", "kind"), [("ipm", AttackerView), ("mimic", InformedView), ("adaptive", WhiteBoxView)]
+)
 def test_the_view_is_of_exactly_the_type_that_an_attack_states(attack: str, kind: type) -> None:
     simulation = Simulation(config(attack=attack), digits())
     asked: list[Any] = []
