@@ -492,6 +492,7 @@ class Search:
         others = [
             Candidate(direction=_SIGNED_DEVIATIONS, length=signed, decoys=min(2, self._count - 1)),
             Candidate(direction=_AGAINST_PLAIN, length=2 * mean, jitter=1.0),
+            Candidate(length=0.0, jitter=1.0),
         ]
         return [
             dataclasses.replace(candidate, claim=claim, decoy_claim=claim)
