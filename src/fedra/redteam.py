@@ -31,7 +31,7 @@ _LARGEST_CLAIM = 1e9
 # How far out decoys lie, in deviations.
 _DECOYS_FROM, _DECOYS_TO = 50.0, 100.0
 # A part of the budget is for looking everywhere, the rest for what looked best.
-_COARSE_SHARE = 0.55
+_COARSE_SHARE = 0.6
 _MOST_REFINED = 3
 
 
@@ -477,6 +477,7 @@ class Search:
         """Return attacks of the literature, with the statistics of all honest clients, by three claims."""
         honest, spread = self._honest, self._honest.spread
         mean = math.sqrt(_square(honest.mean)) / spread
+        weighted = math.sqrt(_square(self.honest_mean)) / spread
         deviation = math.sqrt(_square(honest.deviation)) / spread
         signed = math.sqrt(_square(np.sign(honest.mean) * honest.deviation)) / spread
         deviant = math.sqrt(float(honest.squared_to_mean[honest.most_deviant])) / spread
@@ -486,9 +487,9 @@ class Search:
               for way in (_AGAINST, _DEVIATIONS, _SIGNS)
               for limit in (honest.largest_within_maximum, honest.largest_within_sum)),
             (_AGAINST_PLAIN, 2 * mean), (_AGAINST_PLAIN, 1.5 * mean), (_DEVIANT, deviant),
-            (_AGAINST, 1e4), (_FIRST, 1.0), (_SECOND, 1.0), (_RANDOM, 1.0),
+            (_AGAINST, 1e4), (_AGAINST, 1.2 * weighted), (_AGAINST, 2 * weighted), (_FIRST, 1.0), (_SECOND, 1.0), (_RANDOM, 1.0),
         ]  # fmt: skip
-        plain = [Candidate(direction=way, length=length) for way, length in pairs]
+        plain = [Candidate(base=int(way != _AGAINST), direction=way, length=length) for way, length in pairs]
         others = [
             Candidate(direction=_SIGNED_DEVIATIONS, length=signed, decoys=min(2, self._count - 1)),
             Candidate(direction=_AGAINST_PLAIN, length=2 * mean, jitter=1.0),
