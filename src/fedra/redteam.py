@@ -487,7 +487,8 @@ class Search:
               for way in (_AGAINST, _DEVIATIONS, _SIGNS)
               for limit in (honest.largest_within_maximum, honest.largest_within_sum)),
             (_AGAINST_PLAIN, 2 * mean), (_AGAINST_PLAIN, 1.5 * mean), (_DEVIANT, deviant),
-            (_AGAINST, 1e4), (_AGAINST, 1.2 * weighted), (_AGAINST, 2 * weighted), (_FIRST, 1.0), (_SECOND, 1.0), (_RANDOM, 1.0),
+            (_AGAINST, 1e4), (_AGAINST, 1.2 * weighted), (_AGAINST, 2 * weighted),
+            (_FIRST, 1.0), (_SECOND, 1.0), (_RANDOM, 1.0),
         ]  # fmt: skip
         plain = [Candidate(base=int(way != _AGAINST), direction=way, length=length) for way, length in pairs]
         others = [
