@@ -15,6 +15,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Collection
 from itertools import product
 from pathlib import Path
 
@@ -68,9 +69,11 @@ def interrupted(config: SimulationConfig) -> str:
         return resume(Path(folder) / "run").summary["weights_sha256"]
 
 
-def simulated() -> dict[str, str]:
+def simulated(wanted: Collection[str] | None) -> dict[str, str]:
     found = {}
     for name, values in configurations().items():
+        if wanted is not None and name not in wanted:
+            continue
         config = SimulationConfig(**values)
         found[name] = simulate(config).summary["weights_sha256"]
         if values.get("attack") == "lie":
@@ -114,11 +117,12 @@ def main() -> None:
     parser.add_argument("--write", type=Path)
     parser.add_argument("--compare", type=Path)
     given = parser.parse_args()
-    found = {**simulated(), **deployed()}
+    before = json.loads(given.compare.read_text()) if given.compare else None
+    # What came later has nothing to be compared with.
+    found = {**simulated(before), **deployed()}
     if given.write:
         given.write.write_text(json.dumps(found, indent=1))
-    if given.compare:
-        before = json.loads(given.compare.read_text())
+    if before is not None:
         other = [name for name, digest in before.items() if found.get(name) != digest]
         for name in other:
             print(f"differs: {name}")

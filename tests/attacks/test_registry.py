@@ -25,7 +25,7 @@ def test_parameters_reach_the_attack() -> None:
         (
             "lei",
             {},
-            r"unknown attack 'lei'; did you mean 'lie'\? valid: none, label-flip, lie, optimize, decoys; .*module:name",
+            r"unknown attack 'lei'; did you mean 'lie'\? valid: none, label-flip, lie, .*adaptive; .*module:name",
         ),
         ("lie", {"zz": 1}, r"attack 'lie' has no parameter 'zz'; did you mean 'z'\? valid: z"),
         ("none", {"z": 1}, "attack 'none' has no parameter 'z'; valid: none"),

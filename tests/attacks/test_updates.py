@@ -29,6 +29,7 @@ def view(**shown: Any) -> AttackerView:
         "own": unavailable,
         "pool": unavailable,
         "relabelled": unavailable,
+        "poisoned": unavailable,
     }
     return AttackerView(**{**known, **shown})
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedra.attacks import AttackerView
+from fedra.attacks import VIEWS, AttackerView, InformedView, WhiteBoxView
 
 OWN, POOL = np.ones((2, 3), dtype=np.float32), np.full((5, 3), 2.0, dtype=np.float32)
 
@@ -29,6 +29,10 @@ class Clients:
         self.asked.append("relabelled")
         return OWN * relabel(np.array([4]))[0]
 
+    def poisoned(self, poison: Any) -> np.ndarray:
+        self.asked.append("poisoned")
+        return OWN * poison(np.array([2]), np.array([4]))[1][0]
+
 
 def seen_by_attacker(clients: Clients) -> AttackerView:
     return AttackerView(
@@ -40,6 +44,7 @@ def seen_by_attacker(clients: Clients) -> AttackerView:
         own=clients.own,
         pool=clients.pool,
         relabelled=clients.relabelled,
+        poisoned=clients.poisoned,
     )
 
 
@@ -64,6 +69,15 @@ def test_other_labels_are_computed_each_time() -> None:
 
 def test_an_attacker_sees_no_rule_and_no_benign_client() -> None:
     known = {field.name for field in dataclasses.fields(AttackerView)}
-    assert known == {"round", "weights", "num_sampled", "num_malicious", "num_classes", "own", "pool", "relabelled"}
+    computed = {"own", "pool", "relabelled", "poisoned"}
+    assert known == {"round", "weights", "num_sampled", "num_malicious", "num_classes"} | computed
     with pytest.raises(dataclasses.FrozenInstanceError):
         seen_by_attacker(Clients()).round = 4  # type: ignore[misc]
+
+
+def test_each_knowledge_adds_to_the_one_before() -> None:
+    assert list(VIEWS.items()) == [("own", AttackerView), ("all", InformedView), ("rule", WhiteBoxView)]
+    known = [{field.name for field in dataclasses.fields(view)} for view in VIEWS.values()]
+    assert known[1] - known[0] == {"honest_updates", "honest_claims"}
+    assert known[2] - known[1] == {"rule", "rule_state", "judge"}
+    assert known[0] < known[1] < known[2]

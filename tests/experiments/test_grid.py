@@ -270,3 +270,12 @@ def test_names_are_those_of_earlier_versions() -> None:
     """A grid's folder of an earlier version goes on: its runs are found by their names."""
     assert run_name(SimulationConfig()) == "digits-iid-dynamic-fedra-none-seed0-5c85f2a865"
     assert run_name(BASE) == "mnist-iid-dynamic-fedra-lie-q10-seed3-0569643977"
+    assert run_name(SimulationConfig(attack="decoys")) == "digits-iid-dynamic-fedra-decoys-seed0-d3cf7f368e"
+
+
+def test_the_quantity_attack_counts_where_the_settings_stand_for_another() -> None:
+    assert run_name(replace(BASE, quantity_attack="enlarged")) == run_name(BASE)
+    assert run_name(replace(BASE, alpha_q=None, quantity_attack="honest")) == run_name(replace(BASE, alpha_q=None))
+    other = run_name(replace(BASE, alpha_q=None, quantity_attack="as-much-as-passes"))
+    assert other.startswith("mnist-iid-dynamic-fedra-lie-as-much-as-passes-seed3-")
+    assert other.rpartition("-")[2] != run_name(replace(BASE, alpha_q=None)).rpartition("-")[2]

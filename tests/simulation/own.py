@@ -88,6 +88,17 @@ def not_a_number(view: AttackerView, rng: np.random.Generator) -> np.ndarray:
     return np.full(len(view.weights), np.nan, dtype=np.float32)
 
 
+def reads_honest(view: AttackerView, rng: np.random.Generator) -> np.ndarray:
+    return -view.honest_updates.mean(axis=0)  # type: ignore[attr-defined]
+
+
+def reads_rule(view: AttackerView, rng: np.random.Generator) -> np.ndarray:
+    return view.judge(view.own_gradients, np.ones(view.num_malicious)).update  # type: ignore[attr-defined]
+
+
+reads_rule.knowledge = "all"  # type: ignore[attr-defined]
+
+
 def overwhelming(view: AttackerView, rng: np.random.Generator, *, scale: float = 1e30) -> np.ndarray:
     return scale * rng.standard_normal((view.num_malicious, len(view.weights)))
 

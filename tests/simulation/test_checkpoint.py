@@ -213,3 +213,34 @@ def test_no_state_is_nothing_to_hold() -> None:
     assert run_of("fedavg")[2].rule is None
     assert isinstance(run_of("fedavg")[0], FedAvg)
     assert isinstance(run_of("centered-clipping")[0], CenteredClipping)
+
+
+@pytest.mark.parametrize("attack", ["consistent", "adaptive"])
+def test_what_an_attack_remembers_comes_back_and_is_refused_where_it_cannot_be_its(tmp_path: Path, attack: str) -> None:
+    config = SimulationConfig(rounds=ROUNDS, attack=attack, rule="centered-clipping", num_sampled=20, setting="fixed")
+    simulation = Simulation(config, digits())
+    initial = state = simulation.initial_state()
+    for _ in range(2):
+        state, _ = simulation.step(state)
+    assert state.attack is not None
+    file = tmp_path / "checkpoint.safetensors"
+    write_checkpoint(file, state, 1.0)
+    found = read_checkpoint(file, initial, ROUNDS, simulation.rule, simulation.attack)
+    assert found is not None
+    assert found[0].attack is not None
+    assert list(found[0].attack) == list(state.attack)
+    for name, array in state.attack.items():
+        np.testing.assert_array_equal(found[0].attack[name], array)
+        assert found[0].attack[name].dtype == array.dtype
+    with pytest.raises(ValueError, match="this run has"):
+        read_checkpoint(file, initial, ROUNDS, simulation.rule)
+    arrays = load_file(file)
+    rewritten(
+        file, {name: arrays[name] for name in arrays if name != f"attack.{next(iter(state.attack))}"}, digest=True
+    )
+    with pytest.raises(ValueError, match="of the attack, and states"):
+        read_checkpoint(file, initial, ROUNDS, simulation.rule, simulation.attack)
+    name = f"attack.{next(iter(state.attack))}"
+    rewritten(file, {**arrays, name: arrays[name][:-1]}, digest=True)
+    with pytest.raises(ValueError, match=f"what {attack} remembers: {name.removeprefix('attack.')} is "):
+        read_checkpoint(file, initial, ROUNDS, simulation.rule, simulation.attack)

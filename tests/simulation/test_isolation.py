@@ -12,14 +12,29 @@ import pytest
 import torch
 
 from fedra import RULES, Rule
-from fedra.attacks import AttackerView, make_attack
+from fedra.attacks import AttackerView, InformedView, WhiteBoxView, make_attack
 from fedra.data import Dataset, Partition, load_dataset
 from fedra.seeding import generator
 from fedra.simulation import ServerState, Simulation, SimulationConfig, simulate
 from fedra.simulation.clients import Clients
 from fedra.simulation.federation import Federation
 
-ATTACKS = ["none", "label-flip", "lie", "optimize", "tests.simulation.own:overwhelming"]
+ATTACKS = [
+    *(
+        "none",
+        "label-flip",
+        "lie",
+        "optimize",
+        "sign-flip",
+        "gaussian",
+        "ipm",
+        "min-max",
+        "min-sum",
+        "backdoor",
+        "decoys",
+    ),
+    "tests.simulation.own:overwhelming",
+]
 
 
 @cache
@@ -115,10 +130,60 @@ def test_a_view_has_what_the_threat_model_allows_and_nothing_else() -> None:
         "own_gradients",
         "pool_gradients",
         "relabelled_gradients",
+        "poisoned",
+        "poisoned_gradients",
+        "observed",
     }
     assert (view.round, view.num_sampled, view.num_malicious, view.num_classes) == (4, 50, 5, 10)
     assert view.own_gradients.shape == (5, 650)
     assert view.pool_gradients.shape == (14, 650)
+
+
+def test_an_attack_that_reads_more_than_it_states_fails() -> None:
+    for attack, missing in (("reads_honest", "honest_updates"), ("reads_rule", "judge")):
+        with pytest.raises(AttributeError, match=f"no attribute '{missing}'"):
+            simulate(config(attack=f"tests.simulation.own:{attack}", rounds=1), dataset=digits())
+
+
+@pytest.mark.parametrize(
+    ("attack", "kind"), [("ipm", AttackerView), ("mimic", InformedView), ("adaptive", WhiteBoxView)]
+)
+def test_the_view_is_of_exactly_the_type_that_an_attack_states(attack: str, kind: type) -> None:
+    simulation = Simulation(config(attack=attack), digits())
+    asked: list[Any] = []
+    called = type(simulation._attack).__call__
+
+    class Listening(type(simulation._attack)):  # type: ignore[misc]
+        def __call__(self, view: Any, *others: Any) -> Any:
+            asked.append(view)
+            return called(self, view, *others)
+
+    simulation._attack = Listening()
+    _, outcome = simulation.step(simulation.initial_state())
+    assert type(asked[0]) is kind
+    if kind is not AttackerView:
+        honest = ~outcome.malicious
+        np.testing.assert_array_equal(asked[0].honest_claims, outcome.claims[honest])
+        assert asked[0].honest_updates.shape == (honest.sum(), 650)
+        with pytest.raises(ValueError, match="read-only"):
+            asked[0].honest_updates[0] = 0
+
+
+def test_what_the_white_box_judges_is_what_the_rule_then_decides() -> None:
+    simulation = Simulation(config(attack="adaptive", attack_params={"budget": 8}, rule="centered-clipping"), digits())
+    state, _ = simulation.step(simulation.initial_state())
+    judged: list[Any] = []
+
+    class Listening(type(simulation._attack)):  # type: ignore[misc]
+        def __call__(self, view: Any, rng: Any, state: Any) -> Any:
+            sent, after = super().__call__(view, rng, state)
+            judged.append(view.judge(sent.updates, sent.claims))
+            return sent, after
+
+    simulation._attack = Listening(budget=8)
+    _, outcome = simulation.step(state)
+    np.testing.assert_array_equal(judged[0].update, outcome.verdict.update)
+    np.testing.assert_array_equal(judged[0].kept, outcome.verdict.kept[outcome.malicious])
 
 
 def test_no_attribute_of_a_view_leads_to_benign_clients_or_the_rule() -> None:

@@ -246,3 +246,22 @@ def test_a_state_that_cannot_be_saved_is_an_error_before_any_work(tmp_path: Path
     with pytest.raises(TypeError, match="'names' in the rule's state is <U8; give a rule's state as a table of NumPy"):
         simulate(config, out=tmp_path / "run", dataset=digits())
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("attack", ["consistent", "adaptive"])
+def test_a_run_of_an_attack_that_remembers_goes_on_with_the_same_bits(tmp_path: Path, attack: str) -> None:
+    class Stop(Observer):
+        def round(self, record: RoundRecord) -> None:
+            if record.round == 3:
+                raise KeyboardInterrupt
+
+    params = {"budget": 20, "every": 3} if attack == "adaptive" else {}
+    config = SimulationConfig(
+        attack=attack, attack_params=params, rule="centered-clipping", rounds=7, num_sampled=20, checkpoint_every=2
+    )
+    expected = simulate(config)
+    with pytest.raises(KeyboardInterrupt):
+        simulate(config, out=tmp_path / "run", observers=[Stop()])
+    found = resume(tmp_path / "run")
+    assert found.summary["weights_sha256"] == expected.summary["weights_sha256"]
+    pd.testing.assert_frame_equal(found.clients, expected.clients)

@@ -256,3 +256,49 @@ def test_an_attack_may_return_float64_and_overflow() -> None:
         attack="tests.simulation.own:overwhelming", attack_params={"scale": 1e300}, setting="fixed", rounds=2
     )
     assert simulate(config, dataset=digits()).summary["filtering_recall"] == 1
+
+
+def test_what_an_attack_claims_counts_and_the_quantity_attack_decides_on_the_rest() -> None:
+    decoys = {"count": 2, "claim": 77}
+    simulation = prepared(attack="decoys", attack_params=decoys, claimed_quantity=500, setting="fixed", num_sampled=50)
+    _, outcome = simulation.step(simulation.initial_state())
+    assert outcome.claims[outcome.malicious].tolist() == [77, 77, 500, 500, 500]
+    np.testing.assert_array_equal(outcome.claims[~outcome.malicious], outcome.true_quantities[~outcome.malicious])
+
+
+def test_as_much_as_passes_is_kept_and_a_little_more_is_not() -> None:
+    def outcome_of(**claims: Any) -> Any:
+        shared = {"attack": "none", "setting": "fixed", "rule_params": {"estimator": "mcne"}}
+        simulation = prepared(**shared, **claims)
+        return simulation.step(simulation.initial_state())[1]
+
+    found = outcome_of(quantity_attack="as-much-as-passes")
+    (claim,) = set(found.claims[found.malicious].tolist())
+    least = outcome_of(claimed_quantity=1).missed
+    assert 0 < least <= found.missed
+    assert claim > 1
+    assert outcome_of(claimed_quantity=1.1 * claim).missed < least
+
+
+def test_the_success_of_a_backdoor_is_measured_with_accuracy_and_for_no_other_attack() -> None:
+    shared = {"rule": "fedavg", "rounds": 30, "eval_every": 10, "claimed_quantity": 100, "lr": 0.02}
+    found = simulate(SimulationConfig(attack="backdoor", attack_params={"target": 3}, **shared), dataset=digits())
+    assert (found.rounds["attack_success"].isna() == found.rounds["accuracy"].isna()).all()
+    assert found.summary["attack_success"] == found.rounds["attack_success"].iloc[-1] > 80
+    honest = simulate(SimulationConfig(attack="label-flip", **shared), dataset=digits())
+    assert honest.rounds["attack_success"].isna().all()
+    assert honest.summary["attack_success"] is None
+
+
+def test_success_is_the_share_of_other_classes_that_are_taken_for_the_target() -> None:
+    simulation = prepared(attack="backdoor", attack_params={"target": 3})
+    weights = np.zeros_like(simulation.initial_state().weights)
+    weights[-10 + 3] = 1.0
+    simulation._clients.load(weights)
+    assert simulation._clients.attack_success(lambda inputs: inputs, 3) == 100
+    assert simulation._clients.attack_success(lambda inputs: inputs, 4) == 0
+
+
+def test_a_target_that_is_no_class_is_refused() -> None:
+    with pytest.raises(ValueError, match="target=10 of attack 'backdoor', but digits has 10 classes"):
+        prepared(attack="backdoor", attack_params={"target": 10})

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import pickle
 from pathlib import Path
 
@@ -166,3 +167,20 @@ def test_clients_records_are_made_when_somebody_looks(monkeypatch: pytest.Monkey
     assert len(made) == 1
     assert made[0].update is None
     assert list(pickle.loads(pickle.dumps(record)).clients) == list(record.clients)
+
+
+def test_a_record_of_before_there_was_attack_success_is_read(tmp_path: Path) -> None:
+    frame = round_frame([outcome(0, [True] * 4, accuracy=50.0)])
+    frame.drop(columns="attack_success").to_parquet(tmp_path / "rounds.parquet", write_page_checksum=True)
+    table = read_record(tmp_path, "rounds", rounds=1, whole=True)
+    assert table.column_names == list(frame.columns)
+    assert np.isnan(table["attack_success"].to_numpy()).all()
+    frame.assign(attack_success=101.0).to_parquet(tmp_path / "rounds.parquet", write_page_checksum=True)
+    with pytest.raises(ValueError, match=r"has the attack_success 101\.0"):
+        read_record(tmp_path, "rounds", rounds=1, whole=True)
+
+
+def test_the_success_of_an_attack_is_a_metric_where_it_was_measured() -> None:
+    measured = dataclasses.replace(outcome(0, [True] * 4, accuracy=50.0), attack_success=12.5)
+    assert round_record(measured, run="r", time=0.0).metrics["attack_success"] == 12.5
+    assert "attack_success" not in round_record(outcome(0, [True] * 4), run="r", time=0.0).metrics

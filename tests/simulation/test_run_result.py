@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 from functools import cache
 from pathlib import Path
@@ -43,11 +44,30 @@ def test_the_summary_of_a_run() -> None:
         "final_accuracy": 60.0,
         "best_accuracy": 70.0,
         "best_round": 0,
+        "attack_success": None,
         "filtering_precision": pytest.approx(4 / 5),
         "filtering_recall": pytest.approx(4 / 6),
         "mean_abs_error_malicious": pytest.approx(1.5),
         "rounds_without_update": 1,
     }
+
+
+def test_the_success_of_an_attack_is_the_last_that_was_measured() -> None:
+    measured = [(0, 10.0), (1, 35.5), (2, None)]
+    frame = round_frame(
+        [dataclasses.replace(outcome(number, [True] * 4), attack_success=value) for number, value in measured]
+    )
+    assert summary(frame)["attack_success"] == 35.5
+
+
+def test_a_result_of_an_earlier_version_has_no_success_and_a_senseless_one_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    figures = {key: value for key, value in made().items() if key != "attack_success"}
+    file.write_text(json.dumps(figures), encoding="utf-8")
+    assert read_result(file) == figures
+    file.write_text(json.dumps({**figures, "attack_success": 101}), encoding="utf-8")
+    with pytest.raises(ValueError, match="attack_success is 101"):
+        read_result(file)
 
 
 def test_what_cannot_be_said_is_none() -> None:

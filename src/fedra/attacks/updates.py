@@ -1,8 +1,7 @@
-"""What malicious clients send instead of their update."""
+"""The paper's attacks: what malicious clients send, from what they know of their own data."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import ClassVar, Literal, get_args
@@ -10,18 +9,9 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from fedra import checks
+from fedra.attacks.base import UpdateAttack
 from fedra.attacks.view import AttackerView, Labels, Matrix
 from fedra.kernels import column_moments
-
-
-class UpdateAttack(ABC):
-    """An update attack: a frozen dataclass with keyword-only parameters, called with what the attacker sees."""
-
-    name: ClassVar[str]
-
-    @abstractmethod
-    def __call__(self, view: AttackerView, rng: np.random.Generator) -> Matrix:
-        """Return the update of each of the view's m malicious clients, (m, d), or one (d,) for all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,29 +106,3 @@ class Optimize(UpdateAttack):
         """Push every coordinate back past zero."""
         mean, deviation = column_moments(view.pool_gradients, threads=1)
         return (mean - self.lam * np.sign(mean) * deviation).astype(np.float32)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Decoys(UpdateAttack):
-    r"""A few far away, so that those who really push look like everybody else.
-
-    The first `count` of a round's malicious clients send :math:`\mu - f\,\sigma`, f drawn from 50 to 100, the others
-    :math:`\mu - \lambda\,\mathrm{sign}(\mu)\,\sigma`; `lam` is :math:`\lambda`.
-    """
-
-    name: ClassVar[str] = "decoys"
-
-    count: int = 2
-    lam: float = 1.0
-
-    def __post_init__(self) -> None:
-        checks.whole("count", self.count)
-        checks.number("lam", self.lam)
-
-    def __call__(self, view: AttackerView, rng: np.random.Generator) -> Matrix:
-        """Draw the eyes of an estimator away from the others."""
-        mean, deviation = column_moments(view.pool_gradients, threads=1)
-        sent = np.tile(mean - self.lam * np.sign(mean) * deviation, (view.num_malicious, 1))
-        decoys = min(self.count, view.num_malicious)
-        sent[:decoys] = mean - rng.uniform(50, 100, (decoys, 1)) * deviation
-        return sent.astype(np.float32)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
 
-from fedra.attacks import ATTACKS, attack_parameters
+from fedra.attacks import ATTACKS, QUANTITY_ATTACKS, attack_parameters
 from fedra.cli.console import console, print_table
 from fedra.rules import RULES, rule_parameters
 
@@ -21,6 +22,11 @@ _SYMBOLS = {
     r"\lambda": "λ",
     r"\sum": "Σ",
     r"\to": "→",
+    r"\varepsilon": "ε",
+    r"\gamma": "\N{GREEK SMALL LETTER GAMMA}",
+    r"\alpha": "\N{GREEK SMALL LETTER ALPHA}",
+    r"\lfloor": "⌊",
+    r"\rfloor": "⌋",
 }
 
 
@@ -33,14 +39,23 @@ def rules() -> None:
 
 
 def attacks() -> None:
-    """List the attacks on updates; --alpha-q or --claimed-quantity adds the attack on quantities."""
-    table = Table("attack", "what it is", "parameters", title="Update attacks")
+    """List the attacks on updates and on quantities, and what each must know."""
+    table = Table("attack", "knows", "what it is", "parameters", title="Update attacks")
     for name, attack in ATTACKS.items():
-        table.add_row(name, _first_sentence(attack), _parameters(attack_parameters(name)))
+        parameters = attack_parameters(name)
+        knows = "own or all" if "knowledge" in parameters else str(attack().knowledge)
+        table.add_row(name, knows, _first_sentence(attack), _parameters(parameters))
+    print_table(table)
+    table = Table("attack", "knows", "what is claimed", "flag", title="Quantity attacks")
+    for name, quantity in QUANTITY_ATTACKS.items():
+        flags = [f"--{field.name.replace('_', '-')}" for field in fields(quantity)]  # type: ignore[arg-type]
+        flag = flags[0] if flags else f"--quantity-attack {name}"
+        table.add_row(name, quantity.knowledge, _first_sentence(quantity), flag)
     print_table(table)
     console.print(
-        "Each goes with a quantity attack: [bold]--alpha-q A[/] claims mean + A std of the malicious clients' true "
-        "quantities, [bold]--claimed-quantity Q[/] claims Q, neither claims the truth."
+        "own: the model and the attacker's own clients; all: also the round's honest updates and claims; rule: also "
+        "the rule and what it remembers. Each update attack goes with a quantity attack; without a flag the truth is "
+        "claimed."
     )
 
 

@@ -52,6 +52,9 @@ def run(
         str | None, typer.Option(help="Mean and std of all malicious clients (run) or of the sampled (round).")
     ] = None,
     claimed_quantity: Annotated[float | None, typer.Option(help="Malicious clients claim this quantity.")] = None,
+    quantity_attack: Annotated[
+        str | None, typer.Option(help="honest, as-much-as-passes; default: what the two above stand for.")
+    ] = None,
     local_epochs: Annotated[int | None, typer.Option(help="Local SGD epochs instead of one gradient.")] = None,
     local_steps: Annotated[int | None, typer.Option(help="Local SGD steps instead of one gradient.")] = None,
     local_lr: Annotated[float | None, typer.Option(help="Learning rate of local SGD.")] = None,
@@ -145,6 +148,7 @@ def _table(result: SimulationResult) -> Table:
     for label, key, form in (
         ("test accuracy, last round", "final_accuracy", "{:.2f} %"),
         ("test accuracy, best", "best_accuracy", "{:.2f} %"),
+        ("triggered test samples taken for the target", "attack_success", "{:.2f} %"),
         ("filtering precision", "filtering_precision", "{:.3f}"),
         ("filtering recall", "filtering_recall", "{:.3f}"),
         ("mean error of the estimated number of malicious clients", "mean_abs_error_malicious", "{:.2f}"),
@@ -154,7 +158,9 @@ def _table(result: SimulationResult) -> Table:
         ("seconds", "seconds", "{:.1f}"),
         ("rounds per second", "rounds_per_second", "{:.1f}"),
     ):
-        value = figures[key]
+        value = figures.get(key)
+        if value is None and key == "attack_success":
+            continue
         table.add_row(label, "-" if value is None else form.format(value))
     if warned := int((result.rounds["warnings"] != "").sum()):
         table.add_row("rounds with warnings, see rounds.parquet", f"{warned:,}")

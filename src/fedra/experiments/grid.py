@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fedra import checks
-from fedra.attacks import ATTACKS, attack_parameters
+from fedra.attacks import named_parameters
 from fedra.data import default_partition_seed
 from fedra.names import nearest
 from fedra.rules import Family, Preceded
@@ -143,7 +143,9 @@ def _cells(lists: Mapping[str, Any], fixed: Mapping[str, Any], untrusted: Path |
 def _independent(config: SimulationConfig) -> SimulationConfig:
     """Drop the lie about quantities where nobody lies or the rule does not look, so that such cells share one run."""
     unseen = config.make_rule(num_clients=None).family is Family.IGNORANT
-    return replace(config, alpha_q=None) if config.attack == "none" or unseen else config
+    if config.stated_quantity_attack is not None:
+        return replace(config, quantity_attack=None) if unseen else config
+    return replace(config, alpha_q=None, quantity_attack=None) if config.attack == "none" or unseen else config
 
 
 def _entries(axis: str, given: Any) -> list[_Entry]:
@@ -217,6 +219,8 @@ def run_name(config: SimulationConfig) -> str:
     parts = [config.dataset, config.partition, config.setting, rule, config.attack]
     if config.alpha_q is not None:
         parts.append(f"q{config.alpha_q:g}")
+    if config.stated_quantity_attack is not None:
+        parts.append(config.stated_quantity_attack)
     words = re.sub(r"[^A-Za-z0-9.-]+", ".", "-".join([*parts, f"seed{config.seed}"]))
     return f"{words[:_LONGEST_WORDS]}-{digest}"
 
@@ -226,11 +230,14 @@ def resolved(config: SimulationConfig) -> dict[str, Any]:
 
     A default that changes with a later version thereby makes another run, and a default that is stated does not. An
     option of a rule that came later has in its metadata, as `later`, the value that leaves the rule as it was before,
-    and counts only where it is another; what stands before a rule counts where something does.
+    and counts only where it is another; what stands before a rule counts where something does; the same holds for
+    options of an attack, and for the quantity attack, which counts where it is another than the settings for quantities
+    stand for.
     """
     values = {key: value for key, value in config.to_dict().items() if key not in WITHOUT_EFFECT}
     seed = config.partition_seed
-    defaults = attack_parameters(config.attack) if config.attack in ATTACKS else {}
+    if config.stated_quantity_attack is None:
+        del values["quantity_attack"]
     rule = config.make_rule(num_clients=None)
     if isinstance(rule, Preceded):
         values["before_params"] = asdict(rule.before)  # type: ignore[call-overload]
@@ -242,7 +249,7 @@ def resolved(config: SimulationConfig) -> dict[str, Any]:
         "lr": config.learning_rate,
         "partition_seed": default_partition_seed(config.dataset, config.seed) if seed is None else seed,
         "rule_params": _rule_parameters(rule),
-        "attack_params": {**defaults, **config.attack_params},
+        "attack_params": named_parameters(config.attack, config.attack_params),
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from fedra.attacks import Attack, StatefulAttack
 from fedra.checks import is_number
 from fedra.cohort import RuleState
 from fedra.files import write_whole
@@ -35,8 +36,10 @@ _KINDS = {
 }  # fmt: skip
 _DTYPES = {name: np.dtype(kind) for name, kind in _KINDS.items()}
 
-_OPTIMIZER, _RULE = "optimizer.", "rule."
-_DIGEST, _ORDER = "sha256", "rule"
+_OPTIMIZER = "optimizer."
+# Whoever remembers: arrays have this name and a dot in front, and their order stands in the metadata by this name.
+_ARTICLES = {"rule": "a", "attack": "an"}
+_DIGEST = "sha256"
 _UNSIGNED = {"round", "step", "seconds"}
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
@@ -45,19 +48,22 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 def write_checkpoint(path: Path, state: ServerState, seconds: float) -> None:
     """Write the state after a round, and the seconds run until then."""
-    remembered = check_rule_state(state.rule)
-    arrays = {**_fixed_arrays(state), **{f"{_RULE}{name}": array for name, array in remembered.items()}}
+    remembered = {"rule": check_rule_state(state.rule), "attack": check_rule_state(state.attack, "attack")}
+    arrays = _fixed_arrays(state)
+    for who, stored in remembered.items():
+        arrays |= {f"{who}.{name}": array for name, array in stored.items()}
     # Unlike ascontiguousarray this leaves a single number a single number.
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     metadata = {"round": str(state.round), "step": str(state.optimizer.step), "seconds": repr(seconds)}
-    if remembered:
-        # The file has an order of its own, and a rule may go through what it remembers.
-        metadata[_ORDER] = " ".join(remembered)
+    # The file has an order of its own, and a rule may go through what it remembers.
+    metadata |= {who: " ".join(stored) for who, stored in remembered.items() if stored}
     metadata[_DIGEST] = _digest(arrays, metadata)
     write_whole(path, lambda target: save_file(arrays, target, metadata=metadata))
 
 
-def read_checkpoint(path: Path, initial: ServerState, rounds: int, rule: Rule) -> tuple[ServerState, float] | None:
+def read_checkpoint(
+    path: Path, initial: ServerState, rounds: int, rule: Rule, attack: Attack | None = None
+) -> tuple[ServerState, float] | None:
     """Return the state of a checkpoint and the seconds run until then; None where there is none.
 
     Args:
@@ -65,38 +71,51 @@ def read_checkpoint(path: Path, initial: ServerState, rounds: int, rule: Rule) -
         initial: the state before the first round, whose shapes weights and moments must have.
         rounds: how many the run has in all.
         rule: restores what it remembered, and refuses what it cannot have.
+        attack: the same.
     """
     expected = _fixed_arrays(initial)
-    remembering = rule if isinstance(rule, StatefulRule) else None
+    remembering: dict[str, StatefulRule | StatefulAttack] = {}
+    if isinstance(rule, StatefulRule):
+        remembering["rule"] = rule
+    if isinstance(attack, StatefulAttack):
+        remembering["attack"] = attack
     try:
         with opened(path) as file:
             size = os.fstat(file.fileno()).st_size
     except FileNotFoundError:
         return None
     try:
-        most = sum(array.nbytes for array in expected.values()) + (LARGEST_RULE_STATE if remembering else 0) + MEBIBYTE
+        most = sum(array.nbytes for array in expected.values()) + len(remembering) * LARGEST_RULE_STATE + MEBIBYTE
         if size > most:
             raise ValueError(f"{size:,} bytes are too many for a model of {len(initial.weights):,} parameters")
-        metadata, arrays = _content(path, expected, remembering is not None)
+        metadata, arrays = _content(path, expected, remembering)
         # The first versions wrote no checksum, and knew no rules that remember.
-        unsigned = remembering is None and metadata.keys() == _UNSIGNED
+        unsigned = not remembering and metadata.keys() == _UNSIGNED
         if not unsigned and metadata.get(_DIGEST) != _digest(arrays, metadata):
             raise ValueError("its content does not have the checksum that it states")
         done, step = _whole(metadata, "round", least=1, most=rounds), _whole(metadata, "step", least=0, most=rounds)
         seconds = float(metadata["seconds"])
         if not is_number(seconds, least=0):
             raise ValueError(f"seconds is {seconds}")
-        remembered = None
-        if remembering is not None:
-            remembered = _restored(remembering, _ordered(_below(_RULE, arrays), metadata), len(initial.weights))
+        remembered = {
+            who: _restored(owner, who, _ordered(who, _below(f"{who}.", arrays), metadata), len(initial.weights))
+            for who, owner in remembering.items()
+        }
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} cannot be read ({clipped(error)}); remove it to start this run again") from error
     optimizer = OptimizerState(step=step, moments=_below(_OPTIMIZER, arrays))
-    return ServerState(round=done, weights=arrays["weights"], optimizer=optimizer, rule=remembered), seconds
+    state = ServerState(
+        round=done,
+        weights=arrays["weights"],
+        optimizer=optimizer,
+        rule=remembered.get("rule"),
+        attack=remembered.get("attack"),
+    )
+    return state, seconds
 
 
-def check_rule_state(state: RuleState | None) -> RuleState:
-    """Return what a rule remembers, having checked that a checkpoint can hold it; nothing for None.
+def check_rule_state(state: RuleState | None, who: str = "rule") -> RuleState:
+    """Return what a rule or an attack remembers, having checked that a checkpoint can hold it; nothing for None.
 
     Raises:
         TypeError: where it is no table of arrays of numbers.
@@ -104,19 +123,19 @@ def check_rule_state(state: RuleState | None) -> RuleState:
     """
     if state is None:
         return {}
-    remedy = "give a rule's state as a table of NumPy arrays of numbers"
+    remedy = f"give {_ARTICLES[who]} {who}'s state as a table of NumPy arrays of numbers"
     if not isinstance(state, Mapping):
-        raise TypeError(f"the rule's state is {type(state).__name__}; {remedy}")
+        raise TypeError(f"the {who}'s state is {type(state).__name__}; {remedy}")
     for name, array in state.items():
         if not isinstance(array, np.ndarray) or array.dtype not in _DTYPES.values():
             kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-            raise TypeError(f"{name!r} in the rule's state is {kind}; {remedy}")
+            raise TypeError(f"{name!r} in the {who}'s state is {kind}; {remedy}")
         if not isinstance(name, str) or not _RULE_ARRAY.fullmatch(name):
-            raise ValueError(f"an array in the rule's state is named {clipped(name, 120)!r}; use letters, digits, _.-")
+            raise ValueError(f"an array in the {who}'s state is named {clipped(name, 120)!r}; use letters, digits, _.-")
     size = sum(array.nbytes for array in state.values())
     if size > LARGEST_RULE_STATE or len(state) > _MOST_RULE_ARRAYS:
         raise ValueError(
-            f"the rule's state has {len(state):,} arrays of {size:,} bytes together; a checkpoint holds "
+            f"the {who}'s state has {len(state):,} arrays of {size:,} bytes together; a checkpoint holds "
             f"{_MOST_RULE_ARRAYS:,} of {LARGEST_RULE_STATE:,}"
         )
     return state
@@ -137,24 +156,27 @@ def _digest(arrays: Arrays, metadata: Mapping[str, str]) -> str:
     found = hashlib.sha256(repr(sorted((key, text) for key, text in metadata.items() if key != _DIGEST)).encode())
     for name in sorted(arrays):
         found.update(name.encode())
-        if name.startswith(_RULE):
+        if name.startswith(tuple(f"{who}." for who in _ARTICLES)):
             # Of other arrays the run itself knows kind and shape.
             found.update(f"{arrays[name].dtype} {arrays[name].shape}".encode())
         found.update(arrays[name].data)
     return found.hexdigest()
 
 
-def _content(path: Path, expected: Arrays, remembering: bool) -> tuple[dict[str, str], Arrays]:
-    """Return metadata and arrays; those of the rule with any shape, since that may be another one after each round."""
+def _content(path: Path, expected: Arrays, remembering: Iterable[str]) -> tuple[dict[str, str], Arrays]:
+    """Return metadata and arrays; those of rule and attack with any shape, which may be another after each round."""
     with safe_open(path, framework="np") as stored:
         metadata: dict[str, str] = stored.metadata() or {}
         names = set(stored.keys())
-        remembered = {name for name in names if name.startswith(_RULE)} if remembering else set()
+        remembered: set[str] = set()
+        for who in remembering:
+            theirs = {name for name in names if name.startswith(f"{who}.")}
+            if len(theirs) > _MOST_RULE_ARRAYS:
+                raise ValueError(f"it holds {len(theirs):,} arrays of the {who}, more than {_MOST_RULE_ARRAYS:,}")
+            remembered |= theirs
         if names - remembered != set(expected):
             listed = ", ".join(sorted(names)[:_MOST_RULE_ARRAYS])
             raise ValueError(f"it holds {listed}, this run has {', '.join(sorted(expected))}")
-        if len(remembered) > _MOST_RULE_ARRAYS:
-            raise ValueError(f"it holds {len(remembered):,} arrays of the rule, more than {_MOST_RULE_ARRAYS:,}")
         for name, like in expected.items():
             found = stored.get_slice(name)
             if _DTYPES.get(found.get_dtype()) != like.dtype or found.get_shape() != list(like.shape):
@@ -163,24 +185,25 @@ def _content(path: Path, expected: Arrays, remembering: bool) -> tuple[dict[str,
                 )
         for name in remembered:
             if (kind := stored.get_slice(name).get_dtype()) not in _DTYPES:
-                raise ValueError(f"{name} is {kind}, which no rule remembers")
+                raise ValueError(f"{name} is {kind}, which no {name.partition('.')[0]} remembers")
         arrays = {name: stored.get_tensor(name) for name in sorted(names)}
     return metadata, arrays
 
 
-def _ordered(state: Arrays, metadata: Mapping[str, str]) -> Arrays:
-    order = metadata.get(_ORDER, "").split()
+def _ordered(who: str, state: Arrays, metadata: Mapping[str, str]) -> Arrays:
+    order = metadata.get(who, "").split()
     if sorted(order) != sorted(state):
-        raise ValueError(f"it holds {', '.join(sorted(state)) or 'nothing'} of the rule, and states {', '.join(order)}")
+        held = ", ".join(sorted(state)) or "nothing"
+        raise ValueError(f"it holds {held} of the {who}, and states {', '.join(order)}")
     return {name: state[name] for name in order}
 
 
-def _restored(rule: StatefulRule, state: Arrays, dimension: int) -> RuleState:
+def _restored(owner: StatefulRule | StatefulAttack, who: str, state: Arrays, dimension: int) -> RuleState:
     try:
-        return check_rule_state(rule.restore(check_rule_state(state), dimension))
-    except Exception as error:  # a rule of somebody else, given what a file holds
+        return check_rule_state(owner.restore(check_rule_state(state, who), dimension), who)
+    except Exception as error:  # a rule or attack of somebody else, given what a file holds
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-        raise ValueError(f"what {rule.name} remembers: {kind}{error}") from error
+        raise ValueError(f"what {owner.name} remembers: {kind}{error}") from error
 
 
 def _whole(metadata: Mapping[str, str], name: str, *, least: int, most: int) -> int:

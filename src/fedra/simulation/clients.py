@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from fedra.attacks.view import Matrix, Relabel
+from fedra.attacks.view import Matrix, Poison, Relabel
 from fedra.data import Dataset, Partition, default_model
 from fedra.models import build_model, load_parameter_vector, parameter_vector
 from fedra.seeding import generator
@@ -65,14 +65,29 @@ class Clients:
         """Give all clients the global model."""
         load_parameter_vector(self._model, torch.from_numpy(weights))
 
-    def updates(self, clients: npt.NDArray[np.int64], round_number: int, relabel: Relabel | None = None) -> Matrix:
-        """Return one row for each of these clients, from the loaded weights."""
+    def updates(
+        self,
+        clients: npt.NDArray[np.int64],
+        round_number: int,
+        relabel: Relabel | None = None,
+        poison: Poison | None = None,
+    ) -> Matrix:
+        """Return one row for each of these clients, from the loaded weights.
+
+        Args:
+            clients: whose.
+            round_number: what their random draws belong to.
+            relabel: makes other labels of theirs.
+            poison: makes other inputs and labels of theirs.
+        """
         parts = [self._partition.indices(int(client)) for client in clients]
         offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
         chosen = torch.from_numpy(np.concatenate(parts)) if parts else torch.empty(0, dtype=torch.int64)
-        labels = self._labels[chosen]
+        inputs, labels = self._inputs[chosen], self._labels[chosen]
         if relabel is not None:
             labels = torch.from_numpy(np.asarray(relabel(labels.numpy()), dtype=np.int64))
+        if poison is not None:
+            inputs, labels = map(torch.from_numpy, poison(inputs.numpy(), labels.numpy()))
 
         def draws(purpose: str) -> Callable[..., np.random.Generator]:
             def make(position: int, *keys: int) -> np.random.Generator:
@@ -83,19 +98,33 @@ class Clients:
         extra: dict[str, Any] = {"dropout": draws("simulation/dropout")}
         if isinstance(self._compute, LocalUpdates):
             extra["order"] = draws("simulation/local")
-        rows: Tensor = self._compute(self._inputs[chosen], labels, offsets, **extra)
+        rows: Tensor = self._compute(inputs, labels, offsets, **extra)
         return rows.numpy()
 
     def accuracy(self) -> float:
         """Return the loaded model's share of right answers on the test set, in percent."""
+        return self._share_answered(self._test_inputs, self._test_labels)
+
+    def attack_success(self, trigger: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], target: int) -> float | None:
+        """Return the share of the test samples of other classes that, triggered, are taken for the target, in percent.
+
+        None where there is no test sample of another class.
+        """
+        others = self._test_labels != target
+        if not others.any():
+            return None
+        inputs = torch.from_numpy(trigger(self._test_inputs[others].numpy()))
+        return self._share_answered(inputs, torch.full((len(inputs),), target))
+
+    def _share_answered(self, inputs: Tensor, answers: Tensor) -> float:
+        """Return how often the loaded model gives these answers, in percent."""
         self._model.eval()
         right = 0
         with torch.inference_mode():
-            for start in range(0, len(self._test_labels), _TEST_BATCH):
-                inputs = self._test_inputs[start : start + _TEST_BATCH]
-                if inputs.dim() == 4:
-                    inputs = inputs.contiguous(memory_format=torch.channels_last)
-                answers = self._model(inputs).argmax(dim=1)
-                right += int((answers == self._test_labels[start : start + _TEST_BATCH]).sum())
+            for start in range(0, len(answers), _TEST_BATCH):
+                batch = inputs[start : start + _TEST_BATCH]
+                if batch.dim() == 4:
+                    batch = batch.contiguous(memory_format=torch.channels_last)
+                right += int((self._model(batch).argmax(dim=1) == answers[start : start + _TEST_BATCH]).sum())
         self._model.train()
-        return 100.0 * right / len(self._test_labels)
+        return 100.0 * right / len(answers)

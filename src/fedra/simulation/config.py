@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fedra import checks
-from fedra.attacks import make_attack
+from fedra.attacks import QuantityAttack, make_attack, make_quantity_attack, quantity_attack_name
 from fedra.checks import MOST_WHOLE
 from fedra.data import DATASETS, PARTITIONS, default_learning_rate
 from fedra.models import MODELS
@@ -42,6 +42,7 @@ _TEXTS = (
     "optimizer",
     "attack",
     "quantity_statistics",
+    "quantity_attack",
 )
 _TABLES = ("dataset_params", "model_params", "rule_params", "before_params", "optimizer_params", "attack_params")
 _COUNTS = {
@@ -51,7 +52,10 @@ _COUNTS = {
     "threads": (1, _MOST_THREADS),
 }
 # What may be None: not given.
-_OPTIONAL = ("data_dir", "before", "model", "max_quantity", "local_epochs", "local_steps", "partition_seed", "lr")
+_OPTIONAL = (
+    "data_dir", "before", "model", "max_quantity", "local_epochs", "local_steps", "partition_seed", "lr",
+    "quantity_attack",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +89,7 @@ class SimulationConfig:
         quantity_statistics: mean and std for alpha_q are over all malicious clients, once per "run", or over those that
             are sampled, anew in each "round".
         claimed_quantity: malicious clients claim this number instead.
+        quantity_attack: a name of `fedra.attacks.QUANTITY_ATTACKS`; None: what alpha_q or claimed_quantity stand for.
         local_epochs: passes over its data that a client makes by SGD; None with `local_steps` None: one gradient.
         local_steps: SGD steps that a client makes instead.
         local_lr: learning rate of local SGD.
@@ -120,6 +125,7 @@ class SimulationConfig:
     alpha_q: float | None = None
     quantity_statistics: QuantityStatistics = "run"
     claimed_quantity: float | None = None
+    quantity_attack: str | None = None
     local_epochs: int | None = None
     local_steps: int | None = None
     local_lr: float = 0.01
@@ -163,6 +169,7 @@ class SimulationConfig:
             raise ValueError(f"rule_params has before={self.rule_params['before']!r}; give it as the setting before")
         self._take_before_apart()
         make_attack(self.attack, **self.attack_params)
+        self.make_quantity_attack()
         self.make_optimizer()
         self.check_rule(self.make_rule(num_clients=None))
 
@@ -181,7 +188,7 @@ class SimulationConfig:
     @property
     def attacked(self) -> bool:
         """Whether malicious clients do anything that honest ones would not."""
-        return self.attack != "none" or self.alpha_q is not None or self.claimed_quantity is not None
+        return self.attack != "none" or self.make_quantity_attack().name != "honest"
 
     @property
     def short_name(self) -> str:
@@ -194,6 +201,19 @@ class SimulationConfig:
     def learning_rate(self) -> float:
         """The server's learning rate, as given or the data set's."""
         return default_learning_rate(self.dataset) if self.lr is None else float(self.lr)
+
+    def make_quantity_attack(self) -> QuantityAttack:
+        """Return the quantity attack."""
+        return make_quantity_attack(self.quantity_attack, **self._quantity_settings)
+
+    @property
+    def stated_quantity_attack(self) -> str | None:
+        """The quantity attack where it is another than alpha_q and claimed_quantity stand for; else None."""
+        return None if self.quantity_attack == quantity_attack_name(**self._quantity_settings) else self.quantity_attack
+
+    @property
+    def _quantity_settings(self) -> dict[str, float | None]:
+        return {"alpha_q": self.alpha_q, "claimed_quantity": self.claimed_quantity}
 
     def make_optimizer(self) -> ServerOptimizer:
         """Return the server optimizer."""

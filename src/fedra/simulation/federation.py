@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedra.attacks import claimed_by_malicious
+from fedra.attacks import QuantityAttack
 from fedra.data import Dataset, Partition, default_partition_seed, partition
 from fedra.rules.mcne import malicious_total
 from fedra.seeding import generator
@@ -22,7 +22,7 @@ _POOL = 50
 class Federation:
     """N clients with their data, M of them malicious, and the quantity each one claims.
 
-    With `alpha_q_of_round` the sampled malicious clients claim by their own mean and std instead.
+    With `attack_of_round` the sampled malicious clients claim by their own quantities instead.
     """
 
     partition: Partition
@@ -31,7 +31,7 @@ class Federation:
     setting: str
     num_sampled: int
     seed: int
-    alpha_q_of_round: float | None = None
+    attack_of_round: QuantityAttack | None = None
 
     @property
     def num_clients(self) -> int:
@@ -55,12 +55,12 @@ class Federation:
         return np.sort(chosen).astype(np.int64)
 
     def claims_of(self, clients: Ids) -> npt.NDArray[np.float64]:
-        """Return what the clients of a round claim."""
+        """Return what the clients of a round claim, or plan to."""
         claims = self.claims[clients]
-        if self.alpha_q_of_round is not None:
+        if self.attack_of_round is not None:
             lying = self.malicious[clients]
             true = self.partition.quantities[clients][lying]
-            claims[lying] = claimed_by_malicious(true, alpha_q=self.alpha_q_of_round)
+            claims[lying] = self.attack_of_round.claims(true)
         return claims
 
     def pool(self, round_number: int) -> Ids:
@@ -93,9 +93,8 @@ def make_federation(config: SimulationConfig, dataset: Dataset) -> Federation:
         count = malicious_total(total, config.malicious_ratio)
         malicious[generator(config.seed, "simulation/malicious").choice(total, count, replace=False)] = True
     claims = clients.quantities.astype(np.float64)
-    claims[malicious] = claimed_by_malicious(
-        clients.quantities[malicious], alpha_q=config.alpha_q, claimed_quantity=config.claimed_quantity
-    )
+    attack = config.make_quantity_attack()
+    claims[malicious] = attack.claims(clients.quantities[malicious])
     federation = Federation(
         partition=clients,
         malicious=malicious,
@@ -103,7 +102,7 @@ def make_federation(config: SimulationConfig, dataset: Dataset) -> Federation:
         setting=config.setting,
         num_sampled=config.num_sampled,
         seed=config.seed,
-        alpha_q_of_round=config.alpha_q if config.quantity_statistics == "round" else None,
+        attack_of_round=attack if config.quantity_statistics == "round" else None,
     )
     config.check_rule(config.make_rule(total))
     return federation

@@ -41,6 +41,7 @@ def simulate(
     simulation = Simulation(config, dataset)
     initial = simulation.initial_state()
     check_rule_state(initial.rule)
+    check_rule_state(initial.attack, "attack")
     if out is None:
         return _run(simulation, None, initial, 0.0, watching, run)
     folder = RunFolder.create(Path(out), config)
@@ -76,7 +77,7 @@ def resume(
     simulation = Simulation(config, dataset)
     with folder.locked():
         initial = simulation.initial_state()
-        state, seconds = folder.load(initial, config.rounds, simulation.rule) or (initial, 0.0)
+        state, seconds = folder.load(initial, config.rounds, simulation.rule, simulation.attack) or (initial, 0.0)
         return _run(simulation, folder, state, seconds, watching, run)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 
+from fedra.attacks import Attack
 from fedra.files import folder_inside, inside, locked, remove_folder, write_text, write_whole
 from fedra.rules import Rule
 from fedra.simulation.checkpoint import read_checkpoint, write_checkpoint
@@ -68,15 +69,18 @@ class RunFolder:
                 write_whole(parts / f"{name}-{state.round:08d}.parquet", write)
         write_checkpoint(self.path / CHECKPOINT, state, seconds)
 
-    def load(self, initial: ServerState, rounds: int, rule: Rule) -> tuple[ServerState, float] | None:
+    def load(
+        self, initial: ServerState, rounds: int, rule: Rule, attack: Attack | None = None
+    ) -> tuple[ServerState, float] | None:
         """Return the state at the last checkpoint and the seconds run until then; None before the first.
 
         Args:
             initial: the run's state before the first round.
             rounds: how many the run has in all.
             rule: the run's.
+            attack: the run's.
         """
-        loaded = read_checkpoint(self.path / CHECKPOINT, initial, rounds, rule)
+        loaded = read_checkpoint(self.path / CHECKPOINT, initial, rounds, rule, attack)
         done = 0 if loaded is None else loaded[0].round
         # Better an error now than when the last round is done: a part that is missing or damaged cannot be made again.
         read_records(self.path, rounds=done, whole=False)
@@ -110,9 +114,9 @@ class RunFolder:
             )
         frames = self.frames()
         for key, value in summary(frames["rounds"]).items():
-            if result[key] != value:
+            if result.get(key) != value:
                 raise ValueError(
-                    f"{self.path / RESULT} has {key} {result[key]}, the records in rounds.parquet {value}; {remedy}"
+                    f"{self.path / RESULT} has {key} {result.get(key)}, the records in rounds.parquet {value}; {remedy}"
                 )
         return result, frames
 

@@ -39,6 +39,7 @@ _ROUND_TYPES = {
     "missed": "int64",
     "wrongly_rejected": "int64",
     "accuracy": "float64",
+    "attack_success": "float64",
     "note": "str",
     "warnings": "str",
 }
@@ -56,9 +57,10 @@ _CLIENT_TYPES = {
 }
 RECORD_TYPES = {"rounds": _ROUND_TYPES, "clients": _CLIENT_TYPES}
 _COUNTS = ("num_sampled", "num_malicious", "num_kept", "caught", "missed", "wrongly_rejected")
+_PERCENTAGES = ("accuracy", "attack_success")
 
 # Columns that earlier versions did not write, and the names that they had for others.
-_ADDED_COLUMNS = ("warnings",)
+_ADDED_COLUMNS = ("warnings", "attack_success")
 _FORMER_NAMES = {"wrongly_rejected": "wronged"}
 
 # For each round of a run, how many clients it had.
@@ -77,7 +79,8 @@ def round_frame(outcomes: Iterable[RoundOutcome]) -> pd.DataFrame:
             "caught": outcome.caught,
             "missed": outcome.missed,
             "wrongly_rejected": outcome.wrongly_rejected,
-            "accuracy": np.nan if outcome.accuracy is None else outcome.accuracy,
+            "accuracy": _or_nan(outcome.accuracy),
+            "attack_success": _or_nan(outcome.attack_success),
             "note": outcome.verdict.note,
             "warnings": "; ".join(outcome.verdict.warnings),
         }
@@ -131,6 +134,8 @@ def round_record(outcome: RoundOutcome, *, run: str, time: float) -> RoundRecord
     }
     if outcome.accuracy is not None:
         metrics["accuracy"] = outcome.accuracy
+    if outcome.attack_success is not None:
+        metrics["attack_success"] = outcome.attack_success
     return RoundRecord(
         run=run,
         round=outcome.round,
@@ -214,7 +219,7 @@ def read_record(
         columns: only these, and those that are looked at in any case.
         sampled: how many clients each round has, where that is known.
     """
-    needed = {"rounds": ("round", "accuracy", *_COUNTS), "clients": ("round",)}[name]
+    needed = {"rounds": ("round", *_PERCENTAGES, *_COUNTS), "clients": ("round",)}[name]
     kept = {key: kind for key, kind in RECORD_TYPES[name].items() if columns is None or key in (*needed, *columns)}
     if whole:
         file = run / f"{name}.parquet"
@@ -241,7 +246,12 @@ def read_record(
 
 
 def _read_file(file: Path, types: Mapping[str, str], *, most: int) -> pa.Table:
-    return read_parquet(file, types, most=most, optional=_ADDED_COLUMNS, former_names=_FORMER_NAMES)
+    table = read_parquet(file, types, most=most, optional=_ADDED_COLUMNS, former_names=_FORMER_NAMES)
+    for place, name in enumerate(types):
+        if name not in table.column_names:
+            # Not measured: parts that different versions wrote must have the same columns in the same order.
+            table = table.add_column(min(place, table.num_columns), name, pa.nulls(len(table), pa.float64()))
+    return table.select(list(types))
 
 
 def _most(name: str, first: int, until: int | None, sampled: Sampled | None) -> int:
@@ -278,10 +288,11 @@ def _check(file: Path, name: str, table: pa.Table, first: int, until: int, sampl
             if not (values.min() >= 0 and (values <= table["num_sampled"].to_numpy()).all()):
                 raise ValueError(f"{file} has {column} from {values.min()} to {values.max()}; {remedy}")
         # What is missing is NaN here: accuracy is measured now and then.
-        accuracy = table["accuracy"].to_numpy()
-        wrong = accuracy[~(np.isnan(accuracy) | ((accuracy >= 0) & (accuracy <= 100)))]
-        if wrong.size:
-            raise ValueError(f"{file} has the accuracy {wrong[0]}; {remedy}")
+        for column in _PERCENTAGES:
+            values = table[column].to_numpy()
+            wrong = values[~(np.isnan(values) | ((values >= 0) & (values <= 100)))]
+            if wrong.size:
+                raise ValueError(f"{file} has the {column} {wrong[0]}; {remedy}")
 
 
 def _content(found: npt.NDArray[np.int64]) -> str:

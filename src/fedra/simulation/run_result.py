@@ -50,10 +50,12 @@ def summary(rounds: pd.DataFrame) -> dict[str, Any]:
     malicious, caught = int(rounds["num_malicious"].sum()), int(rounds["caught"].sum())
     rejected = caught + int(rounds["wrongly_rejected"].sum())
     errors = (rounds["estimated_malicious"] - rounds["num_malicious"]).abs().dropna()
+    successes = rounds["attack_success"].dropna().to_numpy()
     return {
         "final_accuracy": None if best is None else float(accuracies[-1]),
         "best_accuracy": None if best is None else float(accuracies[best]),
         "best_round": None if best is None else int(numbers[best]),
+        "attack_success": float(successes[-1]) if len(successes) else None,
         "filtering_precision": caught / rejected if rejected else None,
         "filtering_recall": caught / malicious if malicious else None,
         "mean_abs_error_malicious": float(errors.mean()) if len(errors) else None,
@@ -132,13 +134,18 @@ def read_result(path: Path) -> dict[str, Any] | None:
         if not isinstance(result, dict):
             raise ValueError(f"it is {type(result).__name__}, not a table of figures")
         checks = {**FIGURE_CHECKS, "rounds_per_second": _or_none(_amount), "seed": is_whole}
-        if problem := figure_problem(result, checks):
+        added = {name: check for name, check in _ADDED_FIGURES.items() if name in result}
+        if problem := figure_problem(result, {**checks, **added}):
             raise ValueError(problem)
     except ValueError as error:
         raise ValueError(
             f"{path} cannot be read ({clipped(error)}); put it back, or remove {path.parent} to run it again"
         ) from error
     return result
+
+
+# Figures that earlier versions did not write.
+_ADDED_FIGURES = {"attack_success": _or_none(_percent)}
 
 
 def figure_problem(figures: Mapping[str, Any], checks: Mapping[str, Callable[[Any], bool]] = FIGURE_CHECKS) -> str:
