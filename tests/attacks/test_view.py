@@ -81,3 +81,18 @@ def test_each_knowledge_adds_to_the_one_before() -> None:
     assert known[1] - known[0] == {"honest_updates", "honest_claims"}
     assert known[2] - known[1] == {"rule", "rule_state", "judge"}
     assert known[0] < known[1] < known[2]
+
+
+def test_a_view_without_a_way_to_poison_says_so():
+    without = AttackerView(
+        round=0,
+        weights=np.zeros(2, dtype=np.float32),
+        num_sampled=5,
+        num_malicious=1,
+        num_classes=2,
+        own=lambda: np.zeros((1, 2), dtype=np.float32),
+        pool=lambda: np.zeros((1, 2), dtype=np.float32),
+        relabelled=lambda relabel: np.zeros((1, 2), dtype=np.float32),
+    )
+    with pytest.raises(ValueError, match="give the view `poisoned`"):
+        without.poisoned_gradients(lambda inputs, labels: (inputs, labels))

@@ -23,6 +23,10 @@ Poison = Callable[[npt.NDArray[Any], Labels], tuple[npt.NDArray[Any], Labels]]
 Knowledge = Literal["own", "all", "rule"]
 
 
+def _cannot_poison(_poison: Poison) -> Matrix:
+    raise ValueError("this attacker cannot train on inputs of its own making; give the view `poisoned`")
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AttackerView:
     """The global model and the malicious clients' own clean data and gradients; no benign client, no rule.
@@ -43,7 +47,7 @@ class AttackerView:
     own: Callable[[], Matrix]
     pool: Callable[[], Matrix]
     relabelled: Callable[[Relabel], Matrix]
-    poisoned: Callable[[Poison], Matrix]
+    poisoned: Callable[[Poison], Matrix] = _cannot_poison
 
     @cached_property
     def own_gradients(self) -> Matrix:
