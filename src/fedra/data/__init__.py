@@ -6,11 +6,11 @@ from fedra.data.partition import (
     PARTITIONS,
     Partition,
     PartitionStatistics,
-    lognormal_quantities,
     partition,
     partition_statistics,
     statistics_table,
 )
+from fedra.data.quantities import QUANTITY_LAWS, QuantityLaw, client_quantities, lognormal_quantities, parse_quantities
 from fedra.data.registry import (
     DATASETS,
     default_learning_rate,
@@ -25,14 +25,17 @@ from fedra.data.status import DatasetStatus, dataset_status
 __all__ = [
     "DATASETS",
     "PARTITIONS",
+    "QUANTITY_LAWS",
     "Dataset",
     "DatasetError",
     "DatasetSpec",
     "DatasetStatus",
     "Partition",
     "PartitionStatistics",
+    "QuantityLaw",
     "RemoteFile",
     "Source",
+    "client_quantities",
     "dataset_status",
     "default_learning_rate",
     "default_model",
@@ -40,6 +43,7 @@ __all__ = [
     "download_dataset",
     "load_dataset",
     "lognormal_quantities",
+    "parse_quantities",
     "partition",
     "partition_statistics",
     "resolve_data_dir",

@@ -231,13 +231,15 @@ def resolved(config: SimulationConfig) -> dict[str, Any]:
     A default that changes with a later version thereby makes another run, and a default that is stated does not. An
     option of a rule that came later has in its metadata, as `later`, the value that leaves the rule as it was before,
     and counts only where it is another; what stands before a rule counts where something does; the same holds for
-    options of an attack, and for the quantity attack, which counts where it is another than the settings for quantities
-    stand for.
+    options of an attack, for the quantity attack, which counts where it is another than the settings for quantities
+    stand for, and for what describes a federation, which counts where it is another than the paper's.
     """
     values = {key: value for key, value in config.to_dict().items() if key not in WITHOUT_EFFECT}
     seed = config.partition_seed
     if config.stated_quantity_attack is None:
         del values["quantity_attack"]
+    for name in config.unstated_of_federation:
+        del values[name]
     rule = config.make_rule(num_clients=None)
     if isinstance(rule, Preceded):
         values["before_params"] = asdict(rule.before)  # type: ignore[call-overload]
