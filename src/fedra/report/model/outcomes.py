@@ -14,6 +14,7 @@ import pandas as pd
 
 from fedra.experiments import Results
 from fedra.experiments.cell_table import STATES
+from fedra.experiments.treatment import TREATMENT_TYPES
 from fedra.report.appearance import DISPLAY_NAMES, Names, display_name
 from fedra.report.model import DONE, Entry
 from fedra.rules import RULES, Family, rule_family
@@ -22,7 +23,13 @@ NO_ATTACK = "none"
 OWN = "own rule"
 # A cell whose seed cannot be read is a failed one, beside those of the seeds that can.
 UNKNOWN_SEED = -1
-MEASURES = ("filtering_precision", "filtering_recall", "mean_abs_error_malicious")
+MEASURES = (
+    "filtering_precision",
+    "filtering_recall",
+    "mean_abs_error_malicious",
+    "attack_success",
+    *TREATMENT_TYPES,
+)
 FIGURES = ("final_accuracy", "best_accuracy", *MEASURES)
 WRONGLY_REJECTED = "wrongly_rejected"
 # What the column was called in earlier versions.
