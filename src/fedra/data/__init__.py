@@ -20,7 +20,7 @@ from fedra.data.registry import (
     resolve_data_dir,
 )
 from fedra.data.spec import DatasetSpec, RemoteFile, Source
-from fedra.data.status import DatasetStatus, dataset_status
+from fedra.data.status import DatasetStatus, dataset_status, missing_datasets
 
 __all__ = [
     "DATASETS",
@@ -43,6 +43,7 @@ __all__ = [
     "download_dataset",
     "load_dataset",
     "lognormal_quantities",
+    "missing_datasets",
     "parse_quantities",
     "partition",
     "partition_statistics",

@@ -60,6 +60,10 @@ _OPTIONAL = (
 )  # fmt: skip
 
 
+class RoundTooSmall(ValueError):
+    """The rule cannot take rounds of so few clients."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SimulationConfig:
     """A federation under attack: data, clients, attack, rule, server optimizer, and for how long.
@@ -181,11 +185,12 @@ class SimulationConfig:
         if "before" in self.rule_params:
             raise ValueError(f"rule_params has before={self.rule_params['before']!r}; give it as the setting before")
         self._take_before_apart()
-        self._take_quantities()
+        num_clients = self._take_quantities()
         make_attack(self.attack, **self.attack_params)
         self.make_quantity_attack()
         self.make_optimizer()
-        self.check_rule(self.make_rule(num_clients=None))
+        for known in dict.fromkeys((None, num_clients)):
+            self.check_rule(self.make_rule(num_clients=known))
 
     def _take_before_apart(self) -> None:
         """Move parameters in the text of `before` to `before_params`, so that a run has one form."""
@@ -199,8 +204,11 @@ class SimulationConfig:
         object.__setattr__(self, "before", name)
         object.__setattr__(self, "before_params", parameters or self.before_params)
 
-    def _take_quantities(self) -> None:
-        """Write the law of the quantities in its one form, the numbers of a file included: a run is all in here."""
+    def _take_quantities(self) -> int | None:
+        """Write the law of the quantities in its one form, the numbers of a file included: a run is all in here.
+
+        Return N where it is known without the data.
+        """
         number = self.num_clients
         if self.quantities is not None:
             law = parse_quantities(self.quantities)
@@ -208,6 +216,7 @@ class SimulationConfig:
             number = law.number(number)
         if number is not None:
             self.check_clients(number)
+        return number
 
     def check_clients(self, num_clients: int, where: str = "") -> None:
         """Raise where a federation of N clients is too small for what is asked of it; `where` is which one it is."""
@@ -283,7 +292,7 @@ class SimulationConfig:
     def check_rule(self, rule: Rule) -> None:
         """Raise where the rule cannot take rounds of this size."""
         if refusal := rule.refusal(self.num_sampled):
-            raise ValueError(refusal)
+            raise RoundTooSmall(refusal)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain values."""
