@@ -298,3 +298,16 @@ def test_the_quantity_attack_counts_where_the_settings_stand_for_another() -> No
     other = run_name(replace(BASE, alpha_q=None, quantity_attack="as-much-as-passes"))
     assert other.startswith("mnist-iid-dynamic-fedra-lie-as-much-as-passes-seed3-")
     assert other.rpartition("-")[2] != run_name(replace(BASE, alpha_q=None)).rpartition("-")[2]
+
+
+def test_rules_that_refuse_so_few_clients_can_be_left_out() -> None:
+    values = {"rules": ["fedavg", "bulyan"], "attacks": ["lie"], "fixed": {"num_sampled": 5}}
+    with pytest.raises(ValueError, match=r"rule bulyan: bulyan needs n >= 4m\+3"):
+        Grid.from_dict(values)
+    grid = Grid.from_dict(values, leave_out_refused=True)
+    assert [cell.rule for cell in grid.cells] == ["fedavg"]
+    (refused,) = grid.refused
+    assert (refused.labels["rule"], refused.labels["attack"]) == ("bulyan", "lie")
+    assert refused.reason.startswith("bulyan needs n >= 4m+3")
+    with pytest.raises(ValueError, match="unknown rule 'nonesuch'"):
+        Grid.from_dict({**values, "rules": ["nonesuch"]}, leave_out_refused=True)

@@ -156,7 +156,7 @@ class Contest:
             yield from self._with_claims(setting.block(**changes), crowds, alpha_q)
         for number in broken.silos:
             silos = {"num_clients": number, "num_sampled": number, **changes}
-            block = setting.block(label=f"{DATASETS[setting.dataset].label}, {number} silos", **silos)
+            block = setting.block(label=f"{DATASETS[setting.dataset].label} ({number} silos)", **silos)
             counted = [
                 _counted(attack, count) for attack in self._attacks for count in broken.attackers if 0 < count < number
             ]
@@ -187,7 +187,9 @@ def is_contest(grid: str, *, broken: bool) -> bool:
 def _crowd(attack: str, times: float, ratio: float) -> dict[str, Any]:
     """Return an attack by so many times as many clients as the rule assumes."""
     more = {"malicious_ratio": round(ratio * times, _DIGITS), "assumed_ratio": ratio}
-    return {"attack": attack, "label": f"{attack}, {times:g} times", "fixed": {} if times == 1 else more}
+    if times == 1:
+        return {"attack": attack, "label": f"{attack}, as assumed"}
+    return {"attack": attack, "label": f"{attack}, {times:g} times", "fixed": more}
 
 
 def _counted(attack: str, count: int) -> dict[str, Any]:

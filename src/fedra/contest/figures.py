@@ -60,12 +60,10 @@ def _drawing(tables: Sequence[Table], key: str, what: str) -> Drawing:
             axes.tick_params(length=0)
             for spine in axes.spines.values():
                 spine.set_visible(False)
+            # Rules at both ends: the picture is as high as there are cells.
+            ends = {"bottom": number == len(tables) - 1, "top": number == 0}
             rules = [label(standing.label, longest=22) for standing in order]
-            last = number == len(tables) - 1
-            axes.set_xticks(range(len(rules)), rules if last else [""] * len(rules))
-            axes.tick_params(axis="x", labelrotation=55, labelsize=8)
-            for tick in axes.get_xticklabels():
-                tick.set_ha("right")
-                tick.set_rotation_mode("anchor")
+            axes.set_xticks(range(len(rules)), rules, rotation=90, fontsize=8)
+            axes.tick_params(axis="x", **{f"label{end}": shown for end, shown in ends.items()})
     caption = f"Regret in each cell of {what}: points behind the best rule; rules by their worst, least to the left."
     return Drawing(key=key, caption=caption, figure=figure)

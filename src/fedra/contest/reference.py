@@ -40,24 +40,14 @@ def contest_extension(data: ReportData) -> Extension:
     if not every:
         return Extension()
     summaries = {False: boards(plain, broken=False), True: boards(broken, broken=True)}
-    details = [board for table in every for board in measure_boards(table)]
-    files = {
-        name: text for board in (*summaries[False], *summaries[True], *details) for name, text in board.files().items()
-    }
+    details = [[board for table in tables for board in measure_boards(table)] for tables in (plain, broken)]
+    shown = (*summaries[False], *summaries[True], *details[0], *details[1])
     sections = [
         *_summary(summaries[False], key="standings", title="Who is never far behind"),
         *_summary(summaries[True], key="broken-standings", title="Where an assumption is broken"),
+        *_details(details[0], key="clients", where=""),
+        *_details(details[1], key="broken-clients", where=", assumption broken"),
     ]
-    if details:
-        sections.append(
-            Section(
-                key="clients",
-                title="Attackers' weight and honest clients, cell by cell",
-                caption="In percent; a dash where a rule has no weights or there is nobody to count.",
-                tables=tuple(board.text_table(folded=True) for board in details),
-                markdown="\n\n".join(board.markdown() for board in details),
-            )
-        )
     return Extension(
         title=TITLE,
         names=contest_names(),
@@ -68,7 +58,7 @@ def contest_extension(data: ReportData) -> Extension:
         tables=every,
         sections=tuple(sections),
         figures={"contest-regret": regret_map},
-        files=files,
+        files={name: text for board in shown for name, text in board.files().items()},
         notes=tuple(_note(tables, where) for tables, where in ((plain, ""), (broken, ", assumption broken")) if tables),
         values={"contest": standing_values(plain), "contest_broken": standing_values(broken)},
     )
@@ -88,6 +78,20 @@ def _summary(found: list[Board], *, key: str, title: str) -> list[Section]:
             tables=tuple(board.text_table(folded=False if at else None) for at, board in enumerate(found)),
             markdown="\n\n".join(board.markdown() for board in found),
             first=True,
+        )
+    ]
+
+
+def _details(found: list[Board], *, key: str, where: str) -> list[Section]:
+    if not found:
+        return []
+    return [
+        Section(
+            key=key,
+            title=f"Attackers' weight and honest clients, cell by cell{where}",
+            caption="In percent; a dash where a rule has no weights or there is nobody to count.",
+            tables=tuple(board.text_table(folded=True) for board in found),
+            markdown="\n\n".join(board.markdown() for board in found),
         )
     ]
 

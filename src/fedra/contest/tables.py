@@ -74,7 +74,8 @@ def _by_attack(outcomes: Sequence[Outcome]) -> list[Outcome]:
 def _named(column: Column, names: Names) -> Column:
     """Return the column with the attack's name for people, also where a number of attackers stands after it."""
     attack, comma, rest = column.attack.partition(", ")
-    return replace(column, attack_label=f"{display_name(attack, names)}{comma}{rest}")
+    claims = "chosen" if attack in read_programme().own_claims else column.claims
+    return replace(column, attack_label=f"{display_name(attack, names)}{comma}{rest}", claims=claims)
 
 
 def _crowd_note(outcomes: Sequence[Outcome]) -> str:
@@ -90,15 +91,14 @@ def _rows(members: Sequence[Outcome], found: Sequence[Outcome], columns: Sequenc
     rules = in_order((outcome.rule for outcome in found), _rule_order())
     rows = {row.rule: row for row in rows_of(rules, found, columns, names=names)}
     configs = {outcome.rule: outcome.config for outcome in reversed(members)}
-    here = {(outcome.attack, outcome.alpha_q): outcome.config for outcome in reversed(found)}
+    here = {outcome.attack: outcome.config for outcome in reversed(found)}
     made = []
     for rule in in_order(configs, _rule_order()):
         entries = rows[rule].entries if rule in rows else (None,) * len(columns)
-        places = [here.get((column.attack, column.alpha_q)) for column in columns]
         refusals = {
             at: reason
-            for at, (entry, there) in enumerate(zip(entries, places, strict=True))
-            if entry is None and there is not None and (reason := refusal(configs[rule], there))
+            for at, (entry, column) in enumerate(zip(entries, columns, strict=True))
+            if entry is None and (reason := refusal(configs[rule], here[column.attack]))
         }
         if rule in rows:
             made.append(replace(rows[rule], refusals=refusals))

@@ -70,11 +70,15 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """An attack with a claimed quantity; `alpha_q` is None where nobody lies about quantities or no rule looks."""
+    """An attack with a claimed quantity; `alpha_q` is None where nobody lies about quantities or no rule looks.
+
+    `claims` says what is claimed where `alpha_q` is None.
+    """
 
     attack: str
     alpha_q: float | None
     attack_label: str
+    claims: str = "honest"
 
 
 @dataclass(frozen=True, kw_only=True)
