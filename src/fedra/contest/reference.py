@@ -101,4 +101,6 @@ def _note(tables: tuple[Table, ...], where: str) -> str:
     if not found:
         return f"contest{where}: no two rules have results in one cell yet"
     best = found[0]
-    return f"contest{where}: {best.label} has the least worst regret, {best.worst.points:.1f} points"
+    lacking = sum(not standing.whole for standing in found)
+    among = f", of {len(found) - lacking} rules with a result in every cell" if 0 < lacking < len(found) else ""
+    return f"contest{where}: {best.label} has the least worst regret, {best.worst.points:.1f} points{among}"
