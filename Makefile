@@ -9,7 +9,7 @@ export FLWR_DISABLE_UPDATE_CHECK = 1
 export RAY_USAGE_STATS_ENABLED = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser test-deploy fuzz check format bench bench-simulation bench-flower bench-grids bench-attackers reproduction clean
+.PHONY: help install demo test test-browser test-deploy fuzz check format bench bench-simulation bench-flower bench-grids bench-attackers contest reproduction clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -65,8 +65,14 @@ bench-grids: $(STAMP) ## Time a grid with one and two workers, and the report of
 bench-attackers: $(STAMP) ## Measure what attackers get of a round under each rule
 	$(BIN)/python benchmarks/attackers.py
 
-reproduction: $(STAMP) ## Put the tables of results/ into README and docs/reproduction.md
+contest: $(STAMP) ## Hold the contest of all rules and write results/contest; hours, and it goes on where it stopped
+	$(BIN)/fedra contest --out runs/contest --no-report
+	$(BIN)/fedra contest --broken --out runs/contest --no-report
+	$(BIN)/fedra report runs/contest --compact results/contest
+
+reproduction: $(STAMP) ## Put the tables of results/ into README and docs
 	$(BIN)/python benchmarks/reproduction.py
+	$(BIN)/python benchmarks/contest.py
 
 bench-flower: $(STAMP) ## Compare the Flower strategies with Flower's own
 	$(BIN)/python benchmarks/flower.py

@@ -73,6 +73,20 @@ def test_the_flags_of_the_interface_reach_the_configuration() -> None:
     )
 
 
+def test_a_federation_can_be_described() -> None:
+    Path("sizes.txt").write_text("500\n300\n90\n60\n40\n10\n", encoding="utf-8")
+    ran(
+        *("--quantities", "sizes.txt", "--num-sampled", "6", "--num-malicious", "1", "--assumed-ratio", "0.05"),
+        *("--attack", "lie", "--rounds", "2", "--out", "x"),
+    )
+    assert stored().quantities == "500,300,90,60,40,10"
+    assert (stored().num_malicious, stored().assumed_ratio) == (1, 0.05)
+    result = json.loads((Path("x") / "result.json").read_text(encoding="utf-8"))
+    assert (result["num_clients"], result["num_malicious_clients"]) == (6, 1)
+    ran("--num-clients", "8", "--quantities", "equal", "--num-sampled", "8", "--rounds", "2", "--out", "y")
+    assert json.loads((Path("y") / "result.json").read_text(encoding="utf-8"))["num_clients"] == 8
+
+
 def test_the_command_and_the_call_give_the_same_bits() -> None:
     result = json.loads(ran(*FAST, "--attack", "lie", "--seed", "4", "--json", "--out", "x").stdout)
     config = SimulationConfig(rounds=3, num_sampled=10, eval_every=2, attack="lie", seed=4)
@@ -157,6 +171,8 @@ def test_something_may_stand_before_the_rule() -> None:
         (["--setting", "dynamc"], "setting='dynamc'; did you mean 'dynamic'?"),
         (["--rounds", "0"], "rounds=0; give a whole number from 1 to 2147483647"),
         (["--alpha-q", "-1"], "alpha_q=-1.0; give a finite number of at least 0"),
+        (["--num-clients", "10"], "num_sampled=50 but the federation has only 10 clients; sample fewer"),
+        (["--quantities", "none.csv"], "there is no file none.csv with quantities"),
         (["--malicious-ratio", "0.7"], "malicious_ratio=0.7; give a number from 0 up to, not including, 0.5"),
         (["--num-sampled", "500"], "num_sampled=500 but the federation has only 140 clients"),
         (["--num-sampled", "3"], "fedra needs n > 2m+2 for m assumed malicious clients, but has n = 3 and m = 1"),

@@ -1,8 +1,7 @@
-"""Partitions: the quantities drawn, every sample once, the right mixes, the cap, the same bits, the statistics."""
+"""Partitions: every sample once, the right mixes, the cap, the same bits, the statistics."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,21 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedra.data import (
-    DATASETS,
     PARTITIONS,
     Partition,
+    client_quantities,
     lognormal_quantities,
     partition,
     partition_statistics,
     statistics_table,
 )
-from fedra.seeding import generator
 
-TABLE_1 = {
-    "mnist": (60_000, 3025, 179.28, 6820),
-    "cifar10": (50_000, 3115, 200.14, 8933),
-    "mind": (71_068, 2880, 299.61, 9398),
-}
 LABELS = np.random.default_rng(0).integers(0, 10, 60_000)
 
 
@@ -61,6 +54,34 @@ def test_the_cap_keeps_a_subset_of_each_clients_samples(num_samples: int, kind: 
         kept = capped.indices(client)
         assert len(set(kept.tolist())) == len(kept)
         assert set(kept.tolist()) <= set(whole.indices(client).tolist())
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.integers(0, 6), min_size=30, max_size=200),
+    st.sampled_from(PARTITIONS),
+    st.sampled_from(["lognormal sigma=1", "zipf s=1.2", "equal"]),
+    st.integers(1, 30),
+    st.integers(1, 40),
+)
+def test_any_kind_takes_any_quantities(labels: list[int], kind: str, law: str, num_clients: int, cap: int) -> None:
+    given = {"kind": kind, "seed": 3, "num_clients": num_clients, "quantities": law}
+    part = partition(np.array(labels), **given)
+    assert part.num_clients == num_clients
+    assert np.sort(part.order).tolist() == list(range(len(labels)))
+    wanted = client_quantities(len(labels), num_clients=num_clients, quantities=law, seed=3)
+    assert part.quantities.tolist() == wanted.tolist()
+    capped = partition(np.array(labels), **given, max_quantity=cap)
+    assert capped.quantities.tolist() == np.minimum(wanted, cap).tolist()
+
+
+@pytest.mark.parametrize("kind", PARTITIONS)
+def test_what_stated_quantities_leave_over_is_of_all_classes(kind: str) -> None:
+    labels = np.repeat(np.arange(10), 100)
+    part = partition(labels, kind=kind, seed=1, quantities="300,100,100")
+    assert part.quantities.tolist() == [300, 100, 100]
+    assert len(set(part.order.tolist())) == 500
+    assert np.bincount(labels[part.order]).min() > 25
 
 
 @pytest.mark.parametrize("kind", PARTITIONS)
@@ -139,74 +160,6 @@ def test_a_client_outside_the_federation_is_told() -> None:
         part.indices(part.num_clients)
     with pytest.raises(IndexError):
         part.indices(-1)
-
-
-def one_by_one(num_samples: int, seed: int, sigma: float, mu: float) -> list[int]:
-    """The specification's procedure, a client at a time."""
-    rng = generator(seed, "partition/quantities")
-    quantities: list[int] = []
-    while (left := num_samples - sum(quantities)) > 0:
-        quantities.append(min(left, max(1, math.floor(rng.lognormal(mu, sigma)))))
-    return quantities
-
-
-@given(st.integers(1, 3000), st.integers(0, 2**40), st.floats(0, 4), st.floats(-3, 3))
-def test_quantities_are_those_drawn_one_by_one(num_samples: int, seed: int, sigma: float, mu: float) -> None:
-    quantities = lognormal_quantities(num_samples, sigma=sigma, mu=mu, seed=seed)
-    assert quantities.dtype == np.int64
-    assert quantities.tolist() == one_by_one(num_samples, seed, sigma, mu)
-
-
-def test_many_clients_span_several_blocks() -> None:
-    quantities = lognormal_quantities(20_000, sigma=0.5, mu=0.0, seed=3)
-    assert len(quantities) > 8192
-    assert quantities.tolist() == one_by_one(20_000, 3, 0.5, 0.0)
-
-
-@pytest.mark.parametrize("name", TABLE_1)
-def test_default_seeds_are_near_the_papers_table(name: str) -> None:
-    num_samples, clients, std, largest = TABLE_1[name]
-    quantities = lognormal_quantities(num_samples, seed=DATASETS[name].partition_seed)
-    assert quantities.sum() == num_samples
-    assert len(quantities) == pytest.approx(clients, rel=0.05)
-    assert quantities.std(ddof=1) == pytest.approx(std, rel=0.05)
-    assert quantities.max() == pytest.approx(largest, rel=0.05)
-
-
-@pytest.mark.parametrize(
-    ("name", "num_samples", "clients", "largest"),
-    [
-        ("mnist", 60_000, 3060, 7109),
-        ("cifar10", 50_000, 3092, 8890),
-        ("mind", 71_068, 2912, 9471),
-        ("fashion-mnist", 60_000, 3060, 7109),
-        ("huffpost", 25_830, 1291, 3800),
-        ("digits", 1_438, 140, 280),
-    ],
-)
-def test_default_partitions_never_change(name: str, num_samples: int, clients: int, largest: int) -> None:
-    quantities = lognormal_quantities(num_samples, seed=DATASETS[name].partition_seed)
-    assert (len(quantities), quantities.max()) == (clients, largest)
-
-
-def test_enormous_draws_are_cut_to_the_data() -> None:
-    assert lognormal_quantities(10, sigma=1.0, mu=600.0, seed=0).tolist() == [10]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "kind", "problem"),
-    [
-        ({"num_samples": 0}, ValueError, "num_samples=0; give a whole number of at least 1"),
-        ({"num_samples": 2.0}, TypeError, "num_samples=2.0; give a whole number"),
-        ({"sigma": -1.0}, ValueError, "sigma=-1.0; give a finite number of at least 0"),
-        ({"mu": math.nan}, ValueError, "mu=nan; give a finite number"),
-        ({"mu": None}, TypeError, "mu=None; give a finite number"),
-        ({"seed": -1}, ValueError, "seed is -1"),
-    ],
-)
-def test_impossible_quantities_are_refused(arguments: dict[str, Any], kind: type[Exception], problem: str) -> None:
-    with pytest.raises(kind, match=problem):
-        lognormal_quantities(**({"num_samples": 10, "seed": 0} | arguments))
 
 
 PART = Partition(order=np.arange(4000), offsets=np.array([0, 1, 4, 4000]))

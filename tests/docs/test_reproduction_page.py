@@ -12,8 +12,8 @@ from fedra.experiments import Results
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = (ROOT / "README.md", ROOT / "docs" / "reproduction.md", ROOT / "docs" / "security.md")
-# Names with a digit, a hyphen or a space: the others are those of benchmarks.
-QUOTED = re.compile(r"<!-- ([a-z]+[0-9]*-[^>]*?|winners) -->\n(.*?)<!-- /\1 -->", re.DOTALL)
+# Names with a digit, a hyphen or a space: the others are those of benchmarks, or of the contest.
+QUOTED = re.compile(r"<!-- ((?!contest-|assumption-)[a-z]+[0-9]*-[^>]*?|winners) -->\n(.*?)<!-- /\1 -->", re.DOTALL)
 
 
 @pytest.fixture(scope="module")

@@ -78,7 +78,18 @@ def test_every_snippet_runs_in_order() -> None:
         else:
             assert language == "python", language
             exec(text, names)
-    for run in ("first", "captured", "from-file", "no-twins", "regulars", "blurred", "wine", "small"):
+    for run in (
+        "first",
+        "captured",
+        "from-file",
+        "hospitals",
+        "zipf",
+        "no-twins",
+        "regulars",
+        "blurred",
+        "wine",
+        "small",
+    ):
         assert (Path("runs") / run / "result.json").is_file(), run
     check_table(names["table"])
 

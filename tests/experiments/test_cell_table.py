@@ -104,6 +104,9 @@ def test_a_line_of_the_table_is_read_back() -> None:
     [
         ({"status": "great"}, "status is 'great'"),
         ({"final_accuracy": 101.0}, "final_accuracy is 101.0"),
+        ({"attack_success": -1.0}, "attack_success is -1.0"),
+        ({"malicious_weight": 1.5}, "malicious_weight is 1.5"),
+        ({"honest_silenced": "all"}, "honest_silenced is all"),
         ({"weights_sha256": "x"}, "weights_sha256 is x"),
         ({"config": "{"}, "config is no JSON"),
         ({"rule": "\x1b[31m"}, None),

@@ -199,6 +199,10 @@ def test_what_does_not_change_the_result_keeps_the_name(change: dict[str, Any]) 
         {"max_quantity": 512},
         {"model_params": {"dropout": 0.0}},
         {"threads": 2},
+        {"num_clients": 100},
+        {"quantities": "lognormal sigma=2"},
+        {"num_malicious": 5},
+        {"assumed_ratio": 0.2},
     ],
 )
 def test_what_changes_the_result_changes_the_name(change: dict[str, Any]) -> None:
@@ -209,6 +213,21 @@ def test_an_option_that_came_later_leaves_names_as_they_were() -> None:
     """Folders of earlier runs are found by their names."""
     assert "prior" not in resolved(BASE)["rule_params"]
     assert resolved(replace(BASE, rule_params={"prior": "set"}))["rule_params"]["prior"] == "set"
+
+
+def test_what_describes_a_federation_leaves_names_as_they_were() -> None:
+    assert run_name(replace(BASE, rule="fedavg")) == "mnist-iid-dynamic-fedavg-lie-q10-seed3-6fcdd10990"
+    assert not {"num_clients", "quantities", "num_malicious", "assumed_ratio"} & resolved(BASE).keys()
+    stated = replace(BASE, quantities="lognormal sigma=3.0", assumed_ratio=0.1)
+    assert run_name(stated) == run_name(BASE)
+    silos = replace(BASE, num_clients=60)
+    assert run_name(silos) == run_name(replace(silos, quantities="lognormal sigma=3"))
+
+
+def test_a_federation_can_be_described_in_a_grid() -> None:
+    fixed = {"num_clients": 12, "quantities": "zipf s=1", "num_sampled": 12, "num_malicious": 2, "assumed_ratio": 0.05}
+    (cell,) = expanded(fixed=fixed, attacks=["lie"]).cells
+    assert {name: getattr(cell.config, name) for name in fixed} == fixed
 
 
 def test_which_quantities_a_rule_believes_counts_where_it_is_not_what_it_was() -> None:
@@ -279,3 +298,16 @@ def test_the_quantity_attack_counts_where_the_settings_stand_for_another() -> No
     other = run_name(replace(BASE, alpha_q=None, quantity_attack="as-much-as-passes"))
     assert other.startswith("mnist-iid-dynamic-fedra-lie-as-much-as-passes-seed3-")
     assert other.rpartition("-")[2] != run_name(replace(BASE, alpha_q=None)).rpartition("-")[2]
+
+
+def test_rules_that_refuse_so_few_clients_can_be_left_out() -> None:
+    values = {"rules": ["fedavg", "bulyan"], "attacks": ["lie"], "fixed": {"num_sampled": 5}}
+    with pytest.raises(ValueError, match=r"rule bulyan: bulyan needs n >= 4m\+3"):
+        Grid.from_dict(values)
+    grid = Grid.from_dict(values, leave_out_refused=True)
+    assert [cell.rule for cell in grid.cells] == ["fedavg"]
+    (refused,) = grid.refused
+    assert (refused.labels["rule"], refused.labels["attack"]) == ("bulyan", "lie")
+    assert refused.reason.startswith("bulyan needs n >= 4m+3")
+    with pytest.raises(ValueError, match="unknown rule 'nonesuch'"):
+        Grid.from_dict({**values, "rules": ["nonesuch"]}, leave_out_refused=True)

@@ -13,6 +13,7 @@ from tests.report.small_grid import GRID, fail, small_grid
 
 from fedra.experiments import GridFolder, Results, read_results
 from fedra.experiments.results import CELLS, CURVES, SCORE_EDGES, SCORES
+from fedra.experiments.treatment import TREATMENT_TYPES, treatment
 from fedra.simulation import RunFolder
 
 
@@ -34,7 +35,12 @@ def some_run(path, rule, attack="lie"):
 
 
 def test_cells_are_those_of_the_folder(whole):
-    pd.testing.assert_frame_equal(Results.read(whole).cells, read_results(whole))
+    cells = Results.read(whole).cells
+    pd.testing.assert_frame_equal(cells.drop(columns=list(TREATMENT_TYPES)), read_results(whole))
+    for line in cells.drop_duplicates("run").to_dict("records"):
+        clients = pd.read_parquet(whole / "runs" / line["run"] / "clients.parquet")
+        expected = treatment({name: clients[name].to_numpy() for name in clients})
+        assert {name: line[name] for name in TREATMENT_TYPES} == pytest.approx(expected, nan_ok=True)
 
 
 def test_curves_are_what_the_rounds_add_up_to(whole):
@@ -224,7 +230,16 @@ def test_results_that_nothing_was_run_for(tmp_path):
     assert (len(results.curves), len(results.scores)) == (0, 0)
     results.write(tmp_path / "small")
     pd.testing.assert_frame_equal(Results.read(tmp_path / "small").cells, results.cells)
-    assert GridFolder(path=tmp_path).frame().shape == results.cells.shape
+    assert len(GridFolder(path=tmp_path).frame()) == len(results.cells)
+
+
+def test_files_of_earlier_versions_have_no_treatment(whole, tmp_path):
+    results = Results.read(whole)
+    added = ["attack_success", *TREATMENT_TYPES]
+    dataclasses.replace(results, cells=results.cells.drop(columns=added)).write(tmp_path)
+    cells = Results.read(tmp_path).cells
+    assert not set(TREATMENT_TYPES) & set(cells.columns)
+    pd.testing.assert_frame_equal(cells, results.cells[cells.columns])
 
 
 def test_files_of_an_earlier_version_are_read(whole, tmp_path):

@@ -11,10 +11,10 @@ from tests.report.formats.making import check_latex
 
 from fedra.experiments import Results
 from fedra.paper import paper_tables, read_paper
-from fedra.paper.tables import table_values
 from fedra.report import ReportData
 from fedra.report.formats.latex import table_latex
 from fedra.report.formats.markdown import table_markdown
+from fedra.report.model import table_values
 
 EVEN_ROWS = ["Best QI", "FedAdam", "Norm-Bound", "RFA", "Truncate", "FedRA"]
 ODD_ROWS = ["Krum", "Median", "Trimean", "mKrum", "Bulyan"]

@@ -48,6 +48,14 @@ from fedra.simulation import SimulationConfig, read_toml, to_toml
         ({"num_sampled": 4}, r"fedra needs n > 2m\+2 for m assumed malicious clients, but has n = 4 and m = 1"),
         ({"rule": "bulyan", "malicious_ratio": 0.3}, r"bulyan needs n >= 4m\+3 for m .*, but has n = 50 and m = 15"),
         ({"rule": "krum", "rule_params": {"num_malicious": 24}}, "has n = 50 and m = 24"),
+        ({"assumed_ratio": 0.5}, "assumed_ratio=0.5; give a number from 0 up to, not including, 0.5"),
+        ({"assumed_ratio": 0.3, "rule": "bulyan"}, r"bulyan needs n >= 4m\+3 for m .*, but has n = 50 and m = 15"),
+        ({"num_clients": 10}, "num_sampled=50 but the federation has only 10 clients; sample fewer"),
+        ({"quantities": "equal"}, "quantities='equal' needs the number of clients; give num_clients"),
+        ({"quantities": "5,6,7"}, "num_sampled=50 but the federation has only 3 clients; sample fewer"),
+        ({"quantities": "5,6", "num_clients": 60}, "num_clients=60, but quantities has 2 numbers"),
+        ({"num_clients": 60, "num_malicious": 61}, "num_malicious=61 but the federation has only 60 clients"),
+        ({"num_malicious": -1}, "num_malicious=-1; give a whole number from 0"),
         ({"ruond": 3}, r"unknown setting 'ruond'; did you mean 'rounds'\?"),
     ],
 )
@@ -195,3 +203,21 @@ def test_a_missing_or_broken_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "broken.toml").write_text("rounds = \n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"broken\.toml is not valid TOML: .*line 1"):
         read_toml(tmp_path / "broken.toml")
+
+
+def test_a_file_of_quantities_is_read_once_and_then_stands_in_the_configuration(tmp_path: Path) -> None:
+    file = tmp_path / "hospitals.txt"
+    file.write_text("700\n300\n120\n80\n60\n", encoding="utf-8")
+    config = SimulationConfig(quantities=str(file), num_sampled=5, rule="fedavg")
+    file.unlink()
+    assert config.quantities == "700,300,120,80,60"
+    assert SimulationConfig.from_dict(tomllib.loads(to_toml(config))) == config
+    assert SimulationConfig(num_clients=60, quantities="lognormal").quantities == "lognormal sigma=3"
+
+
+def test_a_rule_may_assume_another_ratio_than_the_true_one() -> None:
+    config = SimulationConfig(malicious_ratio=0.2, assumed_ratio=0.1)
+    assert config.make_rule(100) == fedra.FedRA(malicious_ratio=0.1, num_clients=100, setting="dynamic")
+    config = SimulationConfig(malicious_ratio=0.2, assumed_ratio=0.1, rule="median", before="nnm")
+    assert config.make_rule(100).malicious_ratio == 0.1  # type: ignore[attr-defined]
+    assert SimulationConfig(malicious_ratio=0.2).make_rule(100).malicious_ratio == 0.2  # type: ignore[attr-defined]

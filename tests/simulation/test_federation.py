@@ -129,6 +129,23 @@ def test_more_sampled_clients_than_there_are() -> None:
         federation(num_sampled=141)
 
 
+def test_clients_and_attackers_may_be_counted() -> None:
+    made = federation(num_clients=10, quantities="lognormal sigma=1", num_sampled=10, num_malicious=2)
+    assert made.num_clients == 10
+    assert made.malicious.sum() == 2
+    assert made.partition.quantities.sum() == len(digits().train_labels)
+    assert federation(num_clients=10, num_sampled=10).malicious.sum() == 1
+    none = federation(num_malicious=0, alpha_q=10)
+    np.testing.assert_array_equal(none.claims, none.partition.quantities)
+    assert federation(malicious_ratio=0.2, assumed_ratio=0.1).malicious.sum() == 28
+    assert federation(num_clients=10, num_sampled=10, num_malicious=10, setting="fixed").malicious.all()
+
+
+def test_more_attackers_than_clients() -> None:
+    with pytest.raises(ValueError, match=r"num_malicious=141 but the federation has only 140 clients \(digits, "):
+        federation(num_malicious=141)
+
+
 def test_the_partition_has_a_seed_of_its_own() -> None:
     stated = federation(seed=1).partition
     np.testing.assert_array_equal(stated.offsets, federation(seed=2).partition.offsets)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typer
 
 from fedra.cli.audit import audit
+from fedra.cli.contest import contest
 from fedra.cli.data import data_app
 from fedra.cli.demo import demo
 from fedra.cli.grid import grid
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(grid)
 app.command()(paper)
+app.command()(contest)
 app.command()(report)
 app.command()(demo)
 app.command()(rules)

@@ -1,11 +1,13 @@
-"""Flags and arguments that several commands have; importing them costs nothing."""
+"""Flags and arguments that several commands have, and how they are read; importing them costs nothing."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from fedra.names import parse_spec
 
 
 class Engines(StrEnum):
@@ -32,3 +34,27 @@ Track = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")]
+AddRule = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RULE",
+        help="One more row: a name or module:Class, and NAME=VALUE, label=TEXT, before=nnm where needed. May be "
+        "given several times.",
+    ),
+]
+
+_ADDED = "write it as my_rules:Mine, or 'my_rules:Mine cap=50 label=Capped'"
+
+
+def rule_entry(text: str) -> str | dict[str, Any]:
+    """Read --add-rule as an entry of a grid's `rules`."""
+    name, parameters = parse_spec(text, "--add-rule", _ADDED)
+    if not parameters:
+        return name
+    others: dict[str, Any] = {key: str(parameters.pop(key)) for key in ("label", "before") if key in parameters}
+    return {"rule": name, "params": parameters, **others}
+
+
+def split_list(text: str) -> list[str]:
+    """Read a list with commas between."""
+    return [part.strip() for part in text.split(",") if part.strip()]

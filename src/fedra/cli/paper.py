@@ -13,8 +13,19 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from fedra.cli.console import console, errors, errors_reported, print_table
-from fedra.cli.options import AsJson, DryRun, EngineChoice, Engines, Quiet, RayAddress, Track, Workers
-from fedra.names import parse_spec
+from fedra.cli.options import (
+    AddRule,
+    AsJson,
+    DryRun,
+    EngineChoice,
+    Engines,
+    Quiet,
+    RayAddress,
+    Track,
+    Workers,
+    rule_entry,
+    split_list,
+)
 
 if TYPE_CHECKING:
     from fedra.cli.execution import EngineOptions, Plan
@@ -23,7 +34,6 @@ if TYPE_CHECKING:
     from fedra.report.model.outcomes import ReportData
 
 _ALL = "all"
-_ADDED = "write it as my_rules:Mine, or 'my_rules:Mine cap=50 label=Capped'"
 # What is in brackets fits into one line, also where a narrow terminal breaks the entry before it.
 _NARROWEST = len("(99.99, +99.99)")
 _HEADINGS = ("classes", "train", "test", "clients", "mean quantity", "std", "max")
@@ -39,14 +49,7 @@ def paper(
     ] = "mnist",
     seeds: Annotated[int, typer.Option(min=1, help="How many: 0, 1, ...")] = 1,
     rules: Annotated[str | None, typer.Option(help="Only these of the paper's rules, commas between.")] = None,
-    add_rule: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RULE",
-            help="One more row: a name or module:Class, and NAME=VALUE, label=TEXT, before=nnm where needed. May be "
-            "given several times.",
-        ),
-    ] = None,
+    add_rule: AddRule = None,
     alpha_q: Annotated[str | None, typer.Option(help="Columns instead of the protocol's, commas between.")] = None,
     data_dir: Annotated[str | None, typer.Option(help="Where data sets are; default $FEDRA_DATA.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs and the report.")] = Path("runs/paper"),
@@ -68,11 +71,11 @@ def paper(
             wanted=Reproduction(
                 targets=_targets(targets or [_ALL]),
                 protocol=protocol,
-                datasets=tuple(_split(datasets)),
+                datasets=tuple(split_list(datasets)),
                 num_seeds=seeds,
                 rules=None if rules is None else _rules(rules),
-                added_rules=tuple(_rule_entry(text) for text in add_rule or []),
-                alpha_q=None if alpha_q is None else tuple(_number(text) for text in _split(alpha_q)),
+                added_rules=tuple(rule_entry(text) for text in add_rule or []),
+                alpha_q=None if alpha_q is None else tuple(_number(text) for text in split_list(alpha_q)),
                 data_dir=data_dir,
             ),
             out=out,
@@ -103,15 +106,7 @@ def _rules(text: str) -> tuple[str, ...]:
     from fedra.paper import read_paper
 
     names = {theirs.lower(): ours for ours, theirs in read_paper().names.items()}
-    return tuple(names.get(name.lower(), name) for name in _split(text))
-
-
-def _rule_entry(text: str) -> str | dict[str, Any]:
-    name, parameters = parse_spec(text, "--add-rule", _ADDED)
-    if not parameters:
-        return name
-    others: dict[str, Any] = {key: str(parameters.pop(key)) for key in ("label", "before") if key in parameters}
-    return {"rule": name, "params": parameters, **others}
+    return tuple(names.get(name.lower(), name) for name in split_list(text))
 
 
 def _number(text: str) -> float:
@@ -119,10 +114,6 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         raise ValueError(f"--alpha-q has {text!r}; give numbers, commas between") from None
-
-
-def _split(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +198,8 @@ class Work:
         return [asdict(line) for line in ours]
 
     def _tables(self, data: ReportData) -> list[dict[str, Any]]:
-        from fedra.paper.tables import paper_tables, table_values
+        from fedra.paper.tables import paper_tables
+        from fedra.report.model import table_values
 
         tables = [
             table

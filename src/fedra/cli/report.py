@@ -38,8 +38,10 @@ def report(
     """Write the tables, the figures, and one HTML page that works offline, of whatever has been run."""
     with errors_reported():
         # Imported late: drawing and data frames take a second, which --help should not.
+        from fedra.contest import CONTEST
         from fedra.paper import PAPER
         from fedra.report import build_report
+        from fedra.report.reference import combined
 
         with _progress(quiet=quiet or as_json) as progress:
             made = build_report(
@@ -48,7 +50,7 @@ def report(
                 figures=not no_figures,
                 compact=compact,
                 progress=progress,
-                reference=PAPER,
+                reference=combined(CONTEST, PAPER),
             )
     if as_json:
         typer.echo(json.dumps(_values(made), indent=2))

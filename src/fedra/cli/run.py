@@ -33,12 +33,18 @@ def run(
     partition: Annotated[str | None, typer.Option(help="iid, non-iid or dirichlet.")] = None,
     partition_seed: Annotated[int | None, typer.Option(help="Default: the data set's stated seed.")] = None,
     dirichlet_alpha: Annotated[float | None, typer.Option(help="Concentration of the label skew.")] = None,
+    num_clients: Annotated[int | None, typer.Option(help="Clients of the federation.")] = None,
+    quantities: Annotated[
+        str | None, typer.Option(help="'lognormal sigma=3', 'zipf s=1.2', equal, 90,40,7, or a .txt or .csv file.")
+    ] = None,
     max_quantity: Annotated[int | None, typer.Option(help="Cap on a client's data and quantity together.")] = None,
     model: Annotated[str | None, typer.Option(help="cnn28, cnn32, logistic, text-cnn, or module:function.")] = None,
     model_param: Parameters = None,
     setting: Annotated[str | None, typer.Option(help="fixed or dynamic share of malicious clients.")] = None,
     num_sampled: Annotated[int | None, typer.Option(help="Clients in a round.")] = None,
     malicious_ratio: Annotated[float | None, typer.Option(help="Share of malicious clients.")] = None,
+    num_malicious: Annotated[int | None, typer.Option(help="Malicious clients, instead of their share.")] = None,
+    assumed_ratio: Annotated[float | None, typer.Option(help="The share that the rule assumes.")] = None,
     rule: Annotated[str | None, typer.Option(help="See fedra rules; or module:Class.")] = None,
     rule_param: Parameters = None,
     before: Annotated[str | None, typer.Option(help="nnm, 'bucketing size=4' or arc before the rule.")] = None,

@@ -6,11 +6,11 @@ from fedra.data.partition import (
     PARTITIONS,
     Partition,
     PartitionStatistics,
-    lognormal_quantities,
     partition,
     partition_statistics,
     statistics_table,
 )
+from fedra.data.quantities import QUANTITY_LAWS, QuantityLaw, client_quantities, lognormal_quantities, parse_quantities
 from fedra.data.registry import (
     DATASETS,
     default_learning_rate,
@@ -20,19 +20,22 @@ from fedra.data.registry import (
     resolve_data_dir,
 )
 from fedra.data.spec import DatasetSpec, RemoteFile, Source
-from fedra.data.status import DatasetStatus, dataset_status
+from fedra.data.status import DatasetStatus, dataset_status, missing_datasets
 
 __all__ = [
     "DATASETS",
     "PARTITIONS",
+    "QUANTITY_LAWS",
     "Dataset",
     "DatasetError",
     "DatasetSpec",
     "DatasetStatus",
     "Partition",
     "PartitionStatistics",
+    "QuantityLaw",
     "RemoteFile",
     "Source",
+    "client_quantities",
     "dataset_status",
     "default_learning_rate",
     "default_model",
@@ -40,6 +43,8 @@ __all__ = [
     "download_dataset",
     "load_dataset",
     "lognormal_quantities",
+    "missing_datasets",
+    "parse_quantities",
     "partition",
     "partition_statistics",
     "resolve_data_dir",

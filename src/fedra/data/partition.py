@@ -1,8 +1,7 @@
-"""Who holds what: how many samples each client has, the paper's long tail, and which ones, by the kind of partition."""
+"""Who holds what: which samples each client has, by the kind of partition."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,15 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fedra import checks
+from fedra.data.quantities import client_quantities
 from fedra.seeding import generator
 
 PARTITIONS = ("iid", "non-iid", "dirichlet")
-LOGNORMAL_SIGMA = 3.0
-LOGNORMAL_MU = math.log(20.0) - 4.5
-
-# Purposes and seeds define the partitions that results were computed with, so neither may change.
-_PURPOSE = "partition/quantities"
-_BLOCK = 4096
 
 Indices = npt.NDArray[np.int64]
 
@@ -48,50 +42,35 @@ class Partition:
 
 
 def partition(
-    labels: Indices, *, kind: str = "iid", seed: int, alpha: float = 0.5, max_quantity: int | None = None
+    labels: Indices,
+    *,
+    kind: str = "iid",
+    seed: int,
+    alpha: float = 0.5,
+    max_quantity: int | None = None,
+    num_clients: int | None = None,
+    quantities: str | None = None,
 ) -> Partition:
-    """Give every sample to one client, in log-normal quantities.
+    """Give every sample to one client, in log-normal quantities unless others are stated.
 
     ``iid`` cuts a shuffled order by the quantities, ``non-iid`` one sorted by label, so that nearly every client holds
     one class; in ``dirichlet`` each client draws its class mix from Dirichlet(``alpha``). ``max_quantity`` caps a
-    client's data and quantity together: a client above it keeps a random subset of that size.
+    client's data and quantity together: a client above it keeps a random subset of that size. ``num_clients`` and
+    ``quantities`` are those of `client_quantities`; what stated quantities leave over is a random subset.
     """
     checks.choice("kind", kind, PARTITIONS)
     if max_quantity is not None:
         checks.whole("max_quantity", max_quantity, 1)
     checks.number("alpha", alpha, above=0)
-    quantities = lognormal_quantities(len(labels), seed=seed)
-    order = generator(seed, "partition/shuffle").permutation(len(labels)).astype(np.int64)
+    counts = client_quantities(len(labels), num_clients=num_clients, quantities=quantities, seed=seed)
+    order = generator(seed, "partition/shuffle").permutation(len(labels)).astype(np.int64)[: counts.sum()]
     if kind != "iid":
         order = order[np.argsort(labels[order], kind="stable")]
     if kind == "dirichlet":
-        order = _dirichlet_order(order, labels, quantities, alpha, generator(seed, "partition/dirichlet"))
-    offsets = np.concatenate([[0], np.cumsum(quantities)]).astype(np.int64)
+        order = _dirichlet_order(order, labels[order], counts, alpha, generator(seed, "partition/dirichlet"))
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     whole = Partition(order=order, offsets=offsets)
     return whole if max_quantity is None else _capped(whole, max_quantity, seed)
-
-
-def lognormal_quantities(
-    num_samples: int, *, sigma: float = LOGNORMAL_SIGMA, mu: float = LOGNORMAL_MU, seed: int
-) -> npt.NDArray[np.int64]:
-    """q = max(1, floor(exp(mu + sigma z))) client after client until the samples are used up, the last cut to fit."""
-    checks.whole("num_samples", num_samples, 1)
-    checks.number("sigma", sigma, least=0)
-    checks.number("mu", mu)
-    rng = generator(seed, _PURPOSE)
-    blocks: list[npt.NDArray[np.int64]] = []
-    left = num_samples
-    while left > 0:
-        # Capped before the cast, because a wide log-normal exceeds int64; a client can't hold more than all.
-        drawn = np.clip(np.floor(rng.lognormal(mu, sigma, _BLOCK)), 1, num_samples).astype(np.int64)
-        totals = np.cumsum(drawn)
-        if totals[-1] >= left:
-            last = int(np.searchsorted(totals, left))
-            drawn = drawn[: last + 1]
-            drawn[last] -= totals[last] - left
-        blocks.append(drawn)
-        left -= int(drawn.sum())
-    return np.concatenate(blocks)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +41,17 @@ def dataset_status(data_dir: str | Path | None = None) -> list[DatasetStatus]:
     """The state of every named data set under ``data_dir``, or else under FEDRA_DATA."""
     given = resolve_data_dir(data_dir)
     return [_status(spec, given) for spec in DATASETS.values()]
+
+
+def missing_datasets(names: Iterable[str], data_dir: str | Path | None, hint: str = "") -> list[str]:
+    """Return a sentence for each of these data sets that is not there, with the remedy; `hint` is one more."""
+    wanted = set(names)
+    return [
+        f"{status.name} is {status.state}: {status.remedy}, and name that directory by --data-dir or FEDRA_DATA "
+        f"(fedra data lists what is there{hint})"
+        for status in dataset_status(data_dir)
+        if status.name in wanted and not status.ready
+    ]
 
 
 def _status(spec: DatasetSpec, given: Path | None) -> DatasetStatus:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from fedra.checks import is_number, is_whole
+from fedra.experiments.treatment import TREATMENT_CHECKS, TREATMENT_TYPES
 from fedra.simulation import SimulationConfig
-from fedra.simulation.run_result import FIGURE_CHECKS, figure_problem
+from fedra.simulation.run_result import ADDED_FIGURE_CHECKS, FIGURE_CHECKS, figure_problem
 from fedra.untrusted import (
     MEBIBYTE,
     check_depth,
@@ -39,6 +40,7 @@ FIGURE_TYPES = {
     "final_accuracy": "float64",
     "best_accuracy": "float64",
     "best_round": "Int64",
+    "attack_success": "float64",
     "filtering_precision": "float64",
     "filtering_recall": "float64",
     "mean_abs_error_malicious": "float64",
@@ -50,6 +52,7 @@ FIGURE_TYPES = {
     "num_parameters": "Int64",
     "weights_sha256": "string",
 }
+_CHECKS = {**FIGURE_CHECKS, **ADDED_FIGURE_CHECKS, **TREATMENT_CHECKS}
 STATES = ("done", "failed", "unfinished", "missing")
 
 UNREADABLE = "unreadable"
@@ -146,12 +149,13 @@ def read_line(number: int, line: Mapping[str, Any]) -> dict[str, Any]:
         if not problem and line["status"] not in STATES:
             problem = f"status is {_described(line, 'status')}"
         if not problem and line["status"] == "done":
-            problem = figure_problem(line, {name: check for name, check in FIGURE_CHECKS.items() if name in line})
+            problem = figure_problem(line, {name: check for name, check in _CHECKS.items() if name in line})
     except ValueError as wrong:
         problem = f"config is no JSON ({clipped(wrong)})"
     if problem:
         return unreadable_line(grid, number, line, problem)
-    figures = {name: line.get(name) if line["status"] == "done" else None for name in FIGURE_TYPES}
+    known = {**FIGURE_TYPES, **{name: kind for name, kind in TREATMENT_TYPES.items() if name in line}}
+    figures = {name: line.get(name) if line["status"] == "done" else None for name in known}
     error = None if line["error"] is None else error_text(line["error"])
     return {**line, "grid": grid, "error": error, **figures}
 

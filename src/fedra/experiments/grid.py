@@ -16,7 +16,7 @@ from fedra.attacks import named_parameters
 from fedra.data import default_partition_seed
 from fedra.names import nearest
 from fedra.rules import Family, Preceded
-from fedra.simulation import SimulationConfig, check_trusted, read_toml
+from fedra.simulation import RoundTooSmall, SimulationConfig, check_trusted, read_toml
 from fedra.simulation.config import WITHOUT_EFFECT
 
 # The lists of a grid, from the slowest to the fastest to vary, and the setting that an entry of each stands for.
@@ -63,10 +63,19 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Refused:
+    """A place in the tables that no run can fill, since its rule takes no rounds of so few clients."""
+
+    labels: Mapping[str, Any]
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Grid:
-    """All cells of a grid, in order."""
+    """All cells of a grid, in order; `refused` are those left out where that was asked for."""
 
     cells: tuple[Cell, ...]
+    refused: tuple[Refused, ...] = ()
 
     @property
     def runs(self) -> dict[str, SimulationConfig]:
@@ -84,17 +93,22 @@ class Grid:
         return cls._expanded(read_toml(path), None if trust else path)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Grid:
+    def from_dict(cls, values: Mapping[str, Any], *, leave_out_refused: bool = False) -> Grid:
         """Expand lists of entries, the `fixed` settings, and `blocks` that each replace some of the lists.
 
         An entry is a name, or a table with the name, `params`, a `label`, and `fixed` settings that go with it; that of
         a rule may say what stands `before` it, as "nnm" or "bucketing size=4". The
         values are taken for the caller's own: code that they name is imported.
+
+        Args:
+            values: the lists, `fixed` and `blocks`.
+            leave_out_refused: whether a cell whose rule cannot take so few clients is left out and listed; else it is
+                an error.
         """
-        return cls._expanded(values, None)
+        return cls._expanded(values, None, [] if leave_out_refused else None)
 
     @classmethod
-    def _expanded(cls, values: Mapping[str, Any], untrusted: Path | None) -> Grid:
+    def _expanded(cls, values: Mapping[str, Any], untrusted: Path | None, refused: list[Refused] | None = None) -> Grid:
         """Return all cells; `untrusted` is the file that the values come from where nobody stands for it."""
         valid = [*AXES, "fixed", "blocks"]
         _check_keys("a grid", values, valid)
@@ -111,11 +125,11 @@ class Grid:
             _check_keys("a block", block, [*AXES, "fixed"])
             own = {**fixed, **_fixed(block.get("fixed", {}), "fixed of a block")}
             chosen = {**lists, **{key: block[key] for key in block if key in AXES}}
-            for cell in _cells(chosen, own, untrusted):
+            for cell in _cells(chosen, own, untrusted, refused):
                 place = tuple(cell.labels.values())
                 if cells.setdefault(place, cell).run != cell.run:
                     raise ValueError(f"two different runs for {_words(cell.labels)}; give one of the entries a label")
-        return cls(cells=tuple(cells.values()))
+        return cls(cells=tuple(cells.values()), refused=tuple(refused or ()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +138,9 @@ class _Entry:
     settings: Mapping[str, Any]
 
 
-def _cells(lists: Mapping[str, Any], fixed: Mapping[str, Any], untrusted: Path | None) -> Iterator[Cell]:
+def _cells(
+    lists: Mapping[str, Any], fixed: Mapping[str, Any], untrusted: Path | None, refused: list[Refused] | None
+) -> Iterator[Cell]:
     axes = [_entries(axis, lists.get(axis, [_DEFAULTS[name]])) for axis, name in AXES.items()]
     for chosen in itertools.product(*axes):
         labels = {name: entry.label for name, entry in zip(AXES.values(), chosen, strict=True)}
@@ -136,7 +152,10 @@ def _cells(lists: Mapping[str, Any], fixed: Mapping[str, Any], untrusted: Path |
         try:
             config = _independent(SimulationConfig.from_dict(settings))
         except (ValueError, TypeError) as error:
-            raise ValueError(f"{_words(labels)}: {error}") from error
+            if refused is None or not isinstance(error, RoundTooSmall):
+                raise ValueError(f"{_words(labels)}: {error}") from error
+            refused.append(Refused(labels=labels, reason=str(error)))
+            continue
         yield Cell(**labels, config=config, run=run_name(config))
 
 
@@ -231,13 +250,15 @@ def resolved(config: SimulationConfig) -> dict[str, Any]:
     A default that changes with a later version thereby makes another run, and a default that is stated does not. An
     option of a rule that came later has in its metadata, as `later`, the value that leaves the rule as it was before,
     and counts only where it is another; what stands before a rule counts where something does; the same holds for
-    options of an attack, and for the quantity attack, which counts where it is another than the settings for quantities
-    stand for.
+    options of an attack, for the quantity attack, which counts where it is another than the settings for quantities
+    stand for, and for what describes a federation, which counts where it is another than the paper's.
     """
     values = {key: value for key, value in config.to_dict().items() if key not in WITHOUT_EFFECT}
     seed = config.partition_seed
     if config.stated_quantity_attack is None:
         del values["quantity_attack"]
+    for name in config.unstated_of_federation:
+        del values[name]
     rule = config.make_rule(num_clients=None)
     if isinstance(rule, Preceded):
         values["before_params"] = asdict(rule.before)  # type: ignore[call-overload]

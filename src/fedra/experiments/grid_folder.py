@@ -92,7 +92,7 @@ class GridFolder:
         except ValueError as error:
             return {"status": "failed", "error": f"its result cannot be read: {error_text(error)}"}
         if result is not None:
-            return {"status": "done", **{key: result[key] for key in FIGURE_TYPES}}
+            return {"status": "done", **{key: result.get(key) for key in FIGURE_TYPES}}
         if os.path.lexists(path / ERROR):
             return {"status": "failed", "error": _error(path / ERROR)}
         return {"status": "unfinished" if path.is_dir() else "missing"}

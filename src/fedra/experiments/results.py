@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from fedra.experiments.cell_table import CELL_TYPES, FIGURE_TYPES, error_text, read_line
 from fedra.experiments.grid_folder import GridFolder
+from fedra.experiments.treatment import TREATMENT_COLUMNS, TREATMENT_TYPES, treatment
 from fedra.files import folder_inside, write_whole
 from fedra.simulation.parquet import as_frame, read_parquet
 from fedra.simulation.run_records import read_record
@@ -59,8 +60,9 @@ class Results:
     """What grids have found, without their run folders; accuracies in percent.
 
     Attributes:
-        cells: a line for each cell, as `GridFolder.frame` has them, without the place of the data. A cell that cannot
-            be read is failed, and a run whose records cannot be has an error.
+        cells: a line for each cell, as `GridFolder.frame` has them, without the place of the data, and with the
+            figures of `treatment`, which files of earlier versions do not have. A cell that cannot be read is failed,
+            and a run whose records cannot be has an error.
         curves: a line for each measurement of a run: `round` rounds were done and gave `accuracy`; malicious clients
             caught and missed and honest ones wrongly rejected since the line before, and the mean error of the
             estimated number of malicious clients where the rule estimates one.
@@ -109,9 +111,15 @@ def _from_runs(path: Path, progress: Progress | None) -> Results:
     known = cells.loc[cells["status"] != "missing"].drop_duplicates("run")
     curves: list[pd.DataFrame] = []
     scores: list[pd.DataFrame] = []
+    treated: dict[str, dict[str, float]] = {}
     unreadable: dict[str, str] = {}
+
+    def condense_clients(name: str, clients: dict[str, npt.NDArray[Any]]) -> pd.DataFrame:
+        treated[name] = treatment(clients)
+        return _histogram(name, clients)
+
     for number, (name, rounds) in enumerate(zip(known["run"], known["rounds"], strict=True), start=1):
-        for record, condensed, found in (("rounds", _curve, curves), ("clients", _histogram, scores)):
+        for record, condensed, found in (("rounds", _curve, curves), ("clients", condense_clients, scores)):
             try:
                 found.append(condensed(name, _columns(folder.run(name), record, rounds)))
             except (OSError, ValueError) as error:
@@ -119,10 +127,21 @@ def _from_runs(path: Path, progress: Progress | None) -> Results:
         if progress is not None:
             progress(number, len(known))
     return Results(
-        cells=with_errors(cells, unreadable),
+        cells=with_errors(_with_treatment(cells, treated), unreadable),
         curves=_joined(curves, CURVE_TYPES),
         scores=_joined(scores, SCORE_TYPES),
     )
+
+
+def _with_treatment(cells: pd.DataFrame, treated: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
+    """Return the cells with these figures of the runs that are done."""
+    done = cells["status"] == "done"
+    columns: dict[str, Any] = {
+        name: cells["run"].map({run: figures[name] for run, figures in treated.items()}).where(done)
+        for name in TREATMENT_TYPES
+    }
+    types: dict[str, Any] = dict(TREATMENT_TYPES)
+    return cells.assign(**columns).astype(types)
 
 
 def _without_paths(cells: pd.DataFrame) -> pd.DataFrame:
@@ -140,7 +159,7 @@ def _without_paths(cells: pd.DataFrame) -> pd.DataFrame:
 
 _COLUMNS = {
     "rounds": ["round", "num_malicious", "estimated_malicious", "caught", "missed", "wrongly_rejected", "accuracy"],
-    "clients": ["round", "malicious", "score"],
+    "clients": [*TREATMENT_COLUMNS, "score"],
 }
 
 
@@ -217,7 +236,7 @@ def _joined(frames: list[pd.DataFrame], types: dict[str, str]) -> pd.DataFrame:
 
 def read_compact(path: Path) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return cells, curves and scores of a folder."""
-    types = {**CELL_TYPES, **FIGURE_TYPES}
+    types = {**CELL_TYPES, **FIGURE_TYPES, **TREATMENT_TYPES}
     optional = [name for name in types if name not in _NEEDED]
     cells = _read(path / CELLS, types, optional)
     curves, scores = _read(path / CURVES, CURVE_TYPES, renamed=_FORMER_NAMES), _read(path / SCORES, SCORE_TYPES)

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from fedra import checks
-from fedra.data import dataset_status
+from fedra.data import missing_datasets
 from fedra.experiments import read_results
-from fedra.experiments.grid import AXES, Grid
+from fedra.experiments.grid import Grid
 from fedra.names import nearest
 from fedra.paper.matching import paper_grids
 from fedra.paper.protocols import Protocol, read_protocols
 from fedra.paper.published import BEST_IGNORANT, Figure, read_paper
-from fedra.report.model.outcomes import outcomes_of, unique
+from fedra.report.model.outcomes import check_places, outcomes_of, unique
 from fedra.rules import Family, rule_class, rule_family
 from fedra.simulation import SimulationConfig
 
@@ -105,14 +105,7 @@ class Reproduction:
             return
         outcomes = [outcome for outcome in outcomes_of(read_results(out)) if outcome.grid != self.name]
         others = paper_grids(outcomes)
-        runs = {tuple(cell.labels.values()): cell.run for cell in grid.cells}
-        for outcome in outcomes:
-            place = tuple(getattr(outcome, name) for name in AXES.values())
-            if outcome.grid in others and runs.get(place, outcome.run) != outcome.run:
-                raise ValueError(
-                    f"{out} has another run for {', '.join(map(str, place))} (grid {outcome.grid}), and a table cannot "
-                    f"mix two protocols; choose another --out, or remove {out}/grids/{outcome.grid}.json"
-                )
+        check_places(grid, (outcome for outcome in outcomes if outcome.grid in others), out)
 
     def missing_data(self, *, to_run: bool) -> list[str]:
         """Return a sentence for each data set that is needed here and not there.
@@ -123,12 +116,7 @@ class Reproduction:
         needed = set(self.datasets if STATISTICS in self.targets else ())
         if to_run:
             needed |= self.needed_datasets()
-        return [
-            f"{status.name} is {status.state}: {status.remedy}, and name that directory by --data-dir or FEDRA_DATA "
-            "(fedra data lists what is there; --datasets digits needs no files)"
-            for status in dataset_status(self.data_dir)
-            if status.name in needed and not status.ready
-        ]
+        return missing_datasets(needed, self.data_dir, "; --datasets digits needs no files")
 
     @property
     def _protocol(self) -> Protocol:

@@ -61,30 +61,6 @@ def paper_tables(data: ReportData) -> tuple[Table, ...]:
     return with_distinct_keys([*tables, *_clean_tables(outcomes), *_estimation_tables(outcomes)])
 
 
-def table_values(table: Table) -> list[dict[str, Any]]:
-    """Return a line for each entry of a table, as plain values."""
-    return [
-        {
-            "table": table.number,
-            "dataset": table.dataset,
-            "partition": table.partition,
-            "setting": table.setting,
-            "row": row.label,
-            "attack": column.attack,
-            "alpha_q": column.alpha_q,
-            "mean": entry.mean,
-            "std": entry.std,
-            "runs": entry.runs,
-            "published": entry.published,
-            "rule": entry.rule,
-            "difference": entry.difference,
-        }
-        for row in table.rows
-        for column, entry in zip(table.columns, row.entries, strict=True)
-        if entry is not None
-    ]
-
-
 def paper_name(label: str) -> str:
     """Return what the paper calls something."""
     return display_name(label, PAPER_NAMES)

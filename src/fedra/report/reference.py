@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fedra.report.appearance import DISPLAY_NAMES, Names
 from fedra.report.figures import Figure
 from fedra.report.model import Table
 from fedra.report.model.comparison import Published, nothing_published
-from fedra.report.model.outcomes import ReportData
+from fedra.report.model.outcomes import Outcome, ReportData
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +33,17 @@ class TextTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A part of the report with a heading: tables of texts for the page, and the same as Markdown for the summary."""
+    """A part of the report with a heading: tables of texts for the page, and the same as Markdown for the summary.
+
+    `first`: whether it stands before the tables of its extension, not after them.
+    """
 
     key: str
     title: str
     caption: str
     tables: tuple[TextTable, ...]
     markdown: str
+    first: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,8 +55,8 @@ class Extension:
         names: what things are called in this report.
         grids: those that its tables show.
         heading: above its tables.
-        tables: they come first.
-        sections: they come after its tables.
+        tables: they come before the report's own.
+        sections: they come after its tables, or before them.
         figures: by name; a name for which nothing is drawn is reported as missing.
         files: texts by file name, beside the tables' files.
         notes: lines for the terminal.
@@ -91,3 +95,34 @@ class Reference:
 
 
 NO_REFERENCE = Reference()
+
+
+def combined(*references: Reference) -> Reference:
+    """Return several references as one; a grid that one has tables for is not seen by those after it."""
+
+    def published(outcome: Outcome) -> float | None:
+        figures = (reference.published(outcome) for reference in references)
+        return next((figure for figure in figures if figure is not None), None)
+
+    def extension(data: ReportData) -> Extension:
+        found: list[Extension] = []
+        for reference in references:
+            taken = frozenset[str]().union(*(other.grids for other in found))
+            left = tuple(outcome for outcome in data.outcomes if outcome.grid not in taken)
+            found.append(reference.extension(replace(data, outcomes=left)))
+        used = [one for one in found if one.grids or one.tables]
+        return Extension(
+            title=next((one.title for one in used if one.title), None),
+            names={name: text for one in (Extension(), *reversed(used)) for name, text in one.names.items()},
+            grids=frozenset[str]().union(*(one.grids for one in used)),
+            heading=", ".join(one.heading for one in used),
+            tables=tuple(table for one in used for table in one.tables),
+            sections=tuple(section for one in used for section in one.sections),
+            figures={name: figure for one in used for name, figure in one.figures.items()},
+            files={name: text for one in used for name, text in one.files.items()},
+            notes=tuple(note for one in used for note in one.notes),
+            values={name: value for one in used for name, value in one.values.items()},
+        )
+
+    sources = "; ".join(reference.source for reference in references if reference.source)
+    return Reference(source=sources, published=published, extension=extension)

@@ -1,14 +1,16 @@
 """Simulating a federation under attack: fast, resumable, and the same bits for the same seed."""
 
-from fedra.simulation.config import SimulationConfig, read_toml, to_toml
+from fedra.simulation.config import RoundTooSmall, SimulationConfig, to_toml
 from fedra.simulation.round_loop import resume, simulate
 from fedra.simulation.round_step import RoundOutcome, ServerState, Simulation
 from fedra.simulation.run_folder import RunFolder
 from fedra.simulation.run_result import SimulationResult
+from fedra.simulation.toml import read_toml
 from fedra.simulation.trust import check_trusted, own_code
 
 __all__ = [
     "RoundOutcome",
+    "RoundTooSmall",
     "RunFolder",
     "ServerState",
     "Simulation",

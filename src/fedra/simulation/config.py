@@ -13,12 +13,13 @@ from fedra import checks
 from fedra.attacks import QuantityAttack, make_attack, make_quantity_attack, quantity_attack_name
 from fedra.checks import MOST_WHOLE
 from fedra.data import DATASETS, PARTITIONS, default_learning_rate
+from fedra.data.quantities import Lognormal, parse_quantities
 from fedra.models import MODELS
 from fedra.names import nearest
 from fedra.optimizers import ServerOptimizer, make_optimizer
 from fedra.rules import Preceded, Rule, make_preaggregator, make_rule, parse_preaggregator
+from fedra.simulation.toml import read_toml, toml_text
 from fedra.simulation.trust import check_trusted
-from fedra.untrusted import MEBIBYTE, parsed_toml, read_bounded
 
 Setting = Literal["fixed", "dynamic"]
 QuantityStatistics = Literal["run", "round"]
@@ -26,7 +27,6 @@ QuantityStatistics = Literal["run", "round"]
 # What records, tables and torch can hold; and more threads than any machine has end a process at the system's limit.
 _MOST_COUNTED = 2**31 - 1
 _MOST_THREADS = 4096
-_LARGEST_FILE = MEBIBYTE
 
 # Where the data lie and how often a run is saved do not change how it ends.
 WITHOUT_EFFECT = ("data_dir", "checkpoint_every")
@@ -43,19 +43,25 @@ _TEXTS = (
     "attack",
     "quantity_statistics",
     "quantity_attack",
+    "quantities",
 )
 _TABLES = ("dataset_params", "model_params", "rule_params", "before_params", "optimizer_params", "attack_params")
 _COUNTS = {
     **dict.fromkeys(("num_sampled", "rounds", "eval_every", "checkpoint_every", "batch_size"), (1, _MOST_COUNTED)),
-    **dict.fromkeys(("max_quantity", "local_epochs", "local_steps"), (1, _MOST_COUNTED)),
+    **dict.fromkeys(("num_clients", "max_quantity", "local_epochs", "local_steps"), (1, _MOST_COUNTED)),
     **dict.fromkeys(("seed", "partition_seed"), (0, MOST_WHOLE)),
+    "num_malicious": (0, _MOST_COUNTED),
     "threads": (1, _MOST_THREADS),
 }
 # What may be None: not given.
 _OPTIONAL = (
     "data_dir", "before", "model", "max_quantity", "local_epochs", "local_steps", "partition_seed", "lr",
-    "quantity_attack",
+    "quantity_attack", "num_clients", "quantities", "num_malicious",
 )  # fmt: skip
+
+
+class RoundTooSmall(ValueError):
+    """The rule cannot take rounds of so few clients."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,12 +75,17 @@ class SimulationConfig:
         partition: "iid", "non-iid" or "dirichlet".
         partition_seed: draws quantities and cuts; None takes the data set's stated seed, or `seed` where it has none.
         dirichlet_alpha: concentration of the label skew.
+        num_clients: N; None: as many as the quantities come to.
+        quantities: "lognormal sigma=3" (the default), "zipf s=1.2", "equal", numbers with commas between, or a .txt or
+            .csv file of them, whose numbers then stand here.
         max_quantity: cap on a client's data and quantity together.
         model: a name of `fedra.models.MODELS`, or module:function; None takes the one made for the data.
         model_params: options of the model's builder.
         setting: "fixed" samples ceil(n M / N) malicious clients each round, "dynamic" samples n of N at random.
         num_sampled: n, clients in a round.
-        malicious_ratio: M = floor(N * ratio) clients are malicious, and the rule assumes this ratio.
+        malicious_ratio: M = floor(N * ratio) clients are malicious.
+        num_malicious: M instead, for federations whose attackers are counted.
+        assumed_ratio: the ratio that the rule assumes; None: `malicious_ratio`.
         rule: a name of `fedra.RULES`, or module:Class.
         rule_params: the rule's parameters.
         before: a name of `fedra.PREAGGREGATORS` to stand before the rule, None for nothing; "bucketing size=4" also
@@ -107,12 +118,16 @@ class SimulationConfig:
     partition: str = "iid"
     partition_seed: int | None = None
     dirichlet_alpha: float = 0.5
+    num_clients: int | None = None
+    quantities: str | None = None
     max_quantity: int | None = None
     model: str | None = None
     model_params: Mapping[str, Any] = field(default_factory=dict)
     setting: Setting = "dynamic"
     num_sampled: int = 50
     malicious_ratio: float = 0.1
+    num_malicious: int | None = None
+    assumed_ratio: float | None = None
     rule: str = "fedra"
     rule_params: Mapping[str, Any] = field(default_factory=dict)
     before: str | None = None
@@ -152,6 +167,8 @@ class SimulationConfig:
         checks.choice("setting", self.setting, get_args(Setting))
         checks.choice("quantity_statistics", self.quantity_statistics, get_args(QuantityStatistics))
         checks.ratio(self.malicious_ratio)
+        if self.assumed_ratio is not None:
+            checks.ratio(self.assumed_ratio, "assumed_ratio")
         for name, (least, most) in _COUNTS.items():
             if getattr(self, name) is not None or name not in _OPTIONAL:
                 checks.whole(name, getattr(self, name), least, most)
@@ -168,10 +185,12 @@ class SimulationConfig:
         if "before" in self.rule_params:
             raise ValueError(f"rule_params has before={self.rule_params['before']!r}; give it as the setting before")
         self._take_before_apart()
+        num_clients = self._take_quantities()
         make_attack(self.attack, **self.attack_params)
         self.make_quantity_attack()
         self.make_optimizer()
-        self.check_rule(self.make_rule(num_clients=None))
+        for known in dict.fromkeys((None, num_clients)):
+            self.check_rule(self.make_rule(num_clients=known))
 
     def _take_before_apart(self) -> None:
         """Move parameters in the text of `before` to `before_params`, so that a run has one form."""
@@ -184,6 +203,32 @@ class SimulationConfig:
             raise ValueError(f"before={self.before!r} has parameters, and so has before_params; give one of them")
         object.__setattr__(self, "before", name)
         object.__setattr__(self, "before_params", parameters or self.before_params)
+
+    def _take_quantities(self) -> int | None:
+        """Write the law of the quantities in its one form, the numbers of a file included: a run is all in here.
+
+        Return N where it is known without the data.
+        """
+        number = self.num_clients
+        if self.quantities is not None:
+            law = parse_quantities(self.quantities)
+            object.__setattr__(self, "quantities", law.text)
+            number = law.number(number)
+        if number is not None:
+            self.check_clients(number)
+        return number
+
+    def check_clients(self, num_clients: int, where: str = "") -> None:
+        """Raise where a federation of N clients is too small for what is asked of it; `where` is which one it is."""
+        if self.num_sampled > num_clients:
+            raise ValueError(
+                f"num_sampled={self.num_sampled} but the federation has only {num_clients} clients{where}; sample fewer"
+            )
+        if self.num_malicious is not None and self.num_malicious > num_clients:
+            raise ValueError(
+                f"num_malicious={self.num_malicious} but the federation has only {num_clients} clients{where}; give at "
+                "most as many"
+            )
 
     @property
     def attacked(self) -> bool:
@@ -212,6 +257,17 @@ class SimulationConfig:
         return None if self.quantity_attack == quantity_attack_name(**self._quantity_settings) else self.quantity_attack
 
     @property
+    def unstated_of_federation(self) -> list[str]:
+        """Those settings of the federation that are as if they had not been given: the paper's federation."""
+        usual = {
+            "num_clients": self.num_clients is None,
+            "quantities": self.quantities in (None, Lognormal().text),
+            "num_malicious": self.num_malicious is None,
+            "assumed_ratio": self.assumed_ratio in (None, self.malicious_ratio),
+        }
+        return [name for name, is_usual in usual.items() if is_usual]
+
+    @property
     def _quantity_settings(self) -> dict[str, float | None]:
         return {"alpha_q": self.alpha_q, "claimed_quantity": self.claimed_quantity}
 
@@ -222,8 +278,10 @@ class SimulationConfig:
     def make_rule(self, num_clients: int | None) -> Rule:
         """Return the rule for this federation; what `rule_params` states counts for more."""
         known: dict[str, Any] = {
-            "num_clients": num_clients, "malicious_ratio": self.malicious_ratio, "setting": self.setting,
-        }  # fmt: skip
+            "num_clients": num_clients,
+            "malicious_ratio": self.malicious_ratio if self.assumed_ratio is None else self.assumed_ratio,
+            "setting": self.setting,
+        }
         known.update((name, value) for name, value in self.rule_params.items() if name in known)
         rule = make_rule(self.rule, **self.rule_params).for_federation(**known)
         if self.before is None:
@@ -234,7 +292,7 @@ class SimulationConfig:
     def check_rule(self, rule: Rule) -> None:
         """Raise where the rule cannot take rounds of this size."""
         if refusal := rule.refusal(self.num_sampled):
-            raise ValueError(refusal)
+            raise RoundTooSmall(refusal)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain values."""
@@ -285,21 +343,6 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Return the settings of a TOML file, hyphens in keys being the same as underscores."""
-    try:
-        content = read_bounded(path, _LARGEST_FILE)
-    except FileNotFoundError:
-        raise ValueError(f"there is no configuration file {path}") from None
-    try:
-        values = parsed_toml(content)
-    except ValueError as error:
-        raise ValueError(f"{path} is not valid TOML: {error}") from error
-    return {key.replace("-", "_"): value for key, value in values.items()}
-
-
 def to_toml(config: SimulationConfig) -> str:
-    """Return the configuration as TOML; what is None is left out, since TOML has no such value."""
-    import tomli_w
-
-    return tomli_w.dumps({key: value for key, value in config.to_dict().items() if value is not None})
+    """Return the configuration as TOML."""
+    return toml_text(config.to_dict())

@@ -81,16 +81,16 @@ def make_federation(config: SimulationConfig, dataset: Dataset) -> Federation:
         seed=seed,
         alpha=config.dirichlet_alpha,
         max_quantity=config.max_quantity,
+        num_clients=config.num_clients,
+        quantities=config.quantities,
     )
     total = clients.num_clients
-    if config.num_sampled > total:
-        raise ValueError(
-            f"num_sampled={config.num_sampled} but the federation has only {total} clients ({config.dataset}, "
-            f"partition seed {seed}); sample fewer"
-        )
+    config.check_clients(total, f" ({config.dataset}, partition seed {seed})")
     malicious = np.zeros(total, dtype=bool)
     if config.attacked:
-        count = malicious_total(total, config.malicious_ratio)
+        count = config.num_malicious
+        if count is None:
+            count = malicious_total(total, config.malicious_ratio)
         malicious[generator(config.seed, "simulation/malicious").choice(total, count, replace=False)] = True
     claims = clients.quantities.astype(np.float64)
     attack = config.make_quantity_attack()

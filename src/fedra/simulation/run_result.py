@@ -121,6 +121,9 @@ FIGURE_CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "weights_sha256": _is_digest,
 }
 
+# Of figures that earlier versions did not write.
+ADDED_FIGURE_CHECKS: Mapping[str, Callable[[Any], bool]] = {"attack_success": _or_none(_percent)}
+
 
 def read_result(path: Path) -> dict[str, Any] | None:
     """Return the result of a run, None where there is none; what is missing or out of range is an error."""
@@ -134,7 +137,7 @@ def read_result(path: Path) -> dict[str, Any] | None:
         if not isinstance(result, dict):
             raise ValueError(f"it is {type(result).__name__}, not a table of figures")
         checks = {**FIGURE_CHECKS, "rounds_per_second": _or_none(_amount), "seed": is_whole}
-        added = {name: check for name, check in _ADDED_FIGURES.items() if name in result}
+        added = {name: check for name, check in ADDED_FIGURE_CHECKS.items() if name in result}
         if problem := figure_problem(result, {**checks, **added}):
             raise ValueError(problem)
     except ValueError as error:
@@ -142,10 +145,6 @@ def read_result(path: Path) -> dict[str, Any] | None:
             f"{path} cannot be read ({clipped(error)}); put it back, or remove {path.parent} to run it again"
         ) from error
     return result
-
-
-# Figures that earlier versions did not write.
-_ADDED_FIGURES = {"attack_success": _or_none(_percent)}
 
 
 def figure_problem(figures: Mapping[str, Any], checks: Mapping[str, Callable[[Any], bool]] = FIGURE_CHECKS) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 
 from fedra.report.model import Column, Entry, Table
@@ -45,7 +46,15 @@ def table_latex(table: Table) -> str:
     if any(column.alpha_q is not None for column in table.columns):
         heads.append(" & ".join(["", *(_quantity(column) for column in table.columns)]))
     body = [
-        " & ".join([escaped(row.label), *(_entry(entry, top) for entry, top in zip(row.entries, best, strict=True))])
+        " & ".join(
+            [
+                escaped(row.label),
+                *(
+                    r"\textit{refuses}" if entry is None and place in row.refusals else _entry(entry, top)
+                    for place, (entry, top) in enumerate(zip(row.entries, best, strict=True))
+                ),
+            ]
+        )
         for row, best in zip(table.rows, table.best, strict=True)
     ]
     reading = " In parentheses: published." if table.compared else ""
@@ -67,6 +76,26 @@ def table_latex(table: Table) -> str:
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def lines_latex(heads: Sequence[str], lines: Iterable[Sequence[str]], *, caption: str, key: str) -> str:
+    """Return a table of texts as LaTeX, the first column to the left and the others to the right."""
+    body = [
+        r"\begin{table}[t]",
+        r"\centering",
+        r"\small",
+        rf"\caption{{{escaped(caption)}}}",
+        rf"\label{{tab:{key}}}",
+        rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}",
+        r"\toprule",
+        rf"{' & '.join(map(escaped, heads))} \\",
+        r"\midrule",
+        *(rf"{' & '.join(map(escaped, line))} \\" for line in lines),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(body) + "\n"
 
 
 def _entry(entry: Entry | None, best: bool) -> str:

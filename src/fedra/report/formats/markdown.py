@@ -15,6 +15,7 @@ from fedra.report.repeating import repeating_command
 from fedra.untrusted import one_line
 
 DASH = "\N{EN DASH}"
+REFUSES = "refuses"
 _MINUS = "\N{MINUS SIGN}"
 _MOST_FAILURES = 20
 _MOST_CLIENTS = 20
@@ -34,7 +35,13 @@ def table_markdown(table: Table) -> str:
         lines.append("Ours (published, difference); mean ± standard deviation where there are several seeds.")
     heads = ["rule", *(_head(column) for column in table.columns)]
     body = [
-        [escaped(row.label), *(_entry(entry, top) for entry, top in zip(row.entries, best, strict=True))]
+        [
+            escaped(row.label),
+            *(
+                REFUSES if entry is None and place in row.refusals else _entry(entry, top)
+                for place, (entry, top) in enumerate(zip(row.entries, best, strict=True))
+            ),
+        ]
         for row, best in zip(table.rows, table.best, strict=True)
     ]
     return "\n\n".join(lines) + "\n\n" + lines_markdown(heads, body)
@@ -76,10 +83,10 @@ def summary_markdown(
     """Return what was run, all tables, what the extension adds, and the figures."""
     counts = ", ".join(f"{count} {status}" for status, count in data.counts.items())
     parts = [f"# {escaped(title)}", f"{len(data.outcomes)} cells; runs: {counts}.", *_failures(data)]
+    parts += _sections(extension, first=True)
     if extension.tables:
         parts += [f"## {extension.heading}", *(table_markdown(table) for table in extension.tables)]
-    for section in extension.sections:
-        parts += [f"## {section.title}", section.caption, section.markdown]
+    parts += _sections(extension, first=False)
     if tables:
         parts.append(f"## {'Other comparisons' if extension.tables else 'Comparisons'}")
         parts += [text for table in tables for text in (table_markdown(table), estimate_markdown(table)) if text]
@@ -159,6 +166,12 @@ def _failures(data: ReportData) -> Iterator[str]:
         lines = [*lines[:_MOST_FAILURES], f"- and {len(lines) - _MOST_FAILURES} more"]
     if lines:
         yield "Runs with an error:\n\n" + "\n".join(lines)
+
+
+def _sections(extension: Extension, *, first: bool) -> Iterator[str]:
+    for section in extension.sections:
+        if section.first == first:
+            yield from (f"## {section.title}", section.caption, section.markdown)
 
 
 def _figures(drawings: Sequence[Drawing]) -> list[str]:

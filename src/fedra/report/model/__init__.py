@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 DONE = "done"
 # How a run that is not done can be, the worst first.
@@ -69,11 +70,15 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """An attack with a claimed quantity; `alpha_q` is None where nobody lies about quantities or no rule looks."""
+    """An attack with a claimed quantity; `alpha_q` is None where nobody lies about quantities or no rule looks.
+
+    `claims` says what is claimed where `alpha_q` is None.
+    """
 
     attack: str
     alpha_q: float | None
     attack_label: str
+    claims: str = "honest"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +91,7 @@ class Row:
         rule: its label in the results.
         own: whether it is a rule of the user's own, not one of fedra's.
         entries: one for each column.
+        refusals: why the rule cannot be run there, by the number of the column.
     """
 
     label: str
@@ -93,6 +99,7 @@ class Row:
     rule: str
     entries: tuple[Entry | None, ...]
     own: bool = False
+    refusals: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def several(self) -> bool:
@@ -142,3 +149,27 @@ class Table:
         values = [[None if entry is None else getattr(entry, figure) for entry in row.entries] for row in self.rows]
         columns = [leaders([row[at] for row in values]) for at in range(len(self.columns))]
         return tuple(tuple(column[at] for column in columns) for at in range(len(self.rows)))
+
+
+def table_values(table: Table) -> list[dict[str, Any]]:
+    """Return a line for each entry of a table, as plain values."""
+    return [
+        {
+            "table": table.number,
+            "dataset": table.dataset,
+            "partition": table.partition,
+            "setting": table.setting,
+            "row": row.label,
+            "attack": column.attack,
+            "alpha_q": column.alpha_q,
+            "mean": entry.mean,
+            "std": entry.std,
+            "runs": entry.runs,
+            "published": entry.published,
+            "rule": entry.rule,
+            "difference": entry.difference,
+        }
+        for row in table.rows
+        for column, entry in zip(table.columns, row.entries, strict=True)
+        if entry is not None
+    ]

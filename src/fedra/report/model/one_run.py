@@ -153,7 +153,8 @@ def read_run(path: Path) -> OneRun:
     result, frames = folder.result(), folder.frames()
     error = _error(path / ERROR) if result is None else ""
     status = DONE if result is not None else "failed" if error else "unfinished"
-    figures = {name: float(result[name]) for name in FIGURES if result is not None and result[name] is not None}
+    known = {name: None if result is None else result.get(name) for name in FIGURES}
+    figures = {name: float(value) for name, value in known.items() if value is not None}
     outcome = Outcome(
         grid="",
         **labels,

@@ -8,12 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
 
-from fedra.experiments import Results
+from fedra.experiments import Grid, Results
 from fedra.experiments.cell_table import STATES
+from fedra.experiments.grid import AXES
+from fedra.experiments.treatment import TREATMENT_TYPES
 from fedra.report.appearance import DISPLAY_NAMES, Names, display_name
 from fedra.report.model import DONE, Entry
 from fedra.rules import RULES, Family, rule_family
@@ -22,7 +25,13 @@ NO_ATTACK = "none"
 OWN = "own rule"
 # A cell whose seed cannot be read is a failed one, beside those of the seeds that can.
 UNKNOWN_SEED = -1
-MEASURES = ("filtering_precision", "filtering_recall", "mean_abs_error_malicious")
+MEASURES = (
+    "filtering_precision",
+    "filtering_recall",
+    "mean_abs_error_malicious",
+    "attack_success",
+    *TREATMENT_TYPES,
+)
 FIGURES = ("final_accuracy", "best_accuracy", *MEASURES)
 WRONGLY_REJECTED = "wrongly_rejected"
 # What the column was called in earlier versions.
@@ -184,6 +193,18 @@ def entry_of(
         rule=rule,
         measures={name: sum(values) / len(values) for name, values in measures.items() if values},
     )
+
+
+def check_places(grid: Grid, outcomes: Iterable[Outcome], out: Path) -> None:
+    """Raise where other grids of a folder, whose tables a grid is to add to, have other runs in the same places."""
+    runs = {tuple(cell.labels.values()): cell.run for cell in grid.cells}
+    for outcome in outcomes:
+        place = tuple(getattr(outcome, name) for name in AXES.values())
+        if runs.get(place, outcome.run) != outcome.run:
+            raise ValueError(
+                f"{out} has another run for {', '.join(map(str, place))} (grid {outcome.grid}), and a table cannot "
+                f"mix two protocols; choose another --out, or remove {out}/grids/{outcome.grid}.json"
+            )
 
 
 def wrongly_rejected(frame: pd.DataFrame) -> pd.Series[Any]:

@@ -44,12 +44,13 @@ class CellView:
 
 @dataclass(frozen=True, kw_only=True)
 class RowView:
-    """A row with its cells, None where nothing was to be run."""
+    """A row with its cells, None where nothing was to be run, and why the rule refuses where it does."""
 
     label: str
     family: str
     looks: str
     cells: tuple[CellView | None, ...]
+    refusals: Mapping[int, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +112,7 @@ def table_view(table: Table, number: int) -> TableView:
             None if entry is None else _cell(table, entry, number, at, place) for place, entry in enumerate(row.entries)
         )
         looks = " ".join(filter(None, ["parted" if parted else "", "own" if row.own else ""]))
-        rows.append(RowView(label=row.label, family=row.family, looks=looks, cells=cells))
+        rows.append(RowView(label=row.label, family=row.family, looks=looks, cells=cells, refusals=row.refusals))
     return TableView(
         table=table,
         groups=groups,

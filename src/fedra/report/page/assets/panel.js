@@ -29,6 +29,7 @@ function fillPanel(tableAt, rowAt, columnAt, onClose) {
       troubles(entry),
       curves(table, rowAt, columnAt, entry),
       filtering(entry, done),
+      treatment(done),
       scores(entry),
       settings(entry)),
   );
@@ -139,6 +140,17 @@ function filtering(entry, done) {
       legend([errors]),
     ] : null,
     el("p", { class: "caption" }, "Precision: share of rejected clients that were malicious. Recall: share of malicious clients that were rejected. Error: how far the estimated number of malicious clients was off, mean over rounds."));
+}
+
+function treatment(done) {
+  const names = ["backdoor success", "attackers' weight", "honest dropped", "honest data dropped", "honest silenced"];
+  const shown = names.map((name, at) => {
+    const value = mean(done.map((run) => run.figures[5 + at]));
+    return value === null ? null : [name, `${figure(at ? 100 * value : value, 1)} %`];
+  }).filter(Boolean);
+  if (!shown.length) return null;
+  return section("Clients", tiles(shown),
+    el("p", { class: "caption" }, "Attackers' weight: their share of the weight, mean over rounds. Dropped: share of honest clients, and of their data, that was not kept. Silenced: dropped, or with less than a tenth of what FedAvg would give them among the honest ones."));
 }
 
 function scores(entry) {

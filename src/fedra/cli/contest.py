@@ -1,0 +1,241 @@
+"""`fedra contest`: all rules against all attacks, and which of them is never far behind the best."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.markup import escape
+from rich.table import Column, Table
+
+from fedra.cli.console import console, errors, errors_reported, print_table
+from fedra.cli.options import (
+    AddRule,
+    AsJson,
+    DataDir,
+    DryRun,
+    EngineChoice,
+    Engines,
+    Quiet,
+    RayAddress,
+    Track,
+    Workers,
+    rule_entry,
+    split_list,
+)
+
+if TYPE_CHECKING:
+    from fedra.cli.execution import EngineOptions, Plan
+    from fedra.contest import Contest
+    from fedra.contest.leaderboard import Board
+    from fedra.report import model
+    from fedra.report.model.outcomes import ReportData
+
+
+# Columns of figures on a terminal, so that what has words has room.
+_NARROW = 9
+
+
+def contest(
+    settings: Annotated[
+        str | None, typer.Option(help="mnist-iid, mnist-non-iid, cifar10-iid, digits-silos, huffpost-iid; commas.")
+    ] = None,
+    rules: Annotated[str | None, typer.Option(help="Only these of the contest's rules, commas between.")] = None,
+    attacks: Annotated[str | None, typer.Option(help="Only these of its attacks, commas between.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="Such as 2,3,4; default: the contest's.")] = None,
+    add_rule: AddRule = None,
+    broken: Annotated[
+        bool, typer.Option("--broken", help="With more attackers than the rules assume, and with few silos.")
+    ] = False,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Other than the contest's, for a try.")] = None,
+    data_dir: DataDir = None,
+    out: Annotated[Path, typer.Option(help="Folder for the runs and the report.")] = Path("runs/contest"),
+    workers: Workers = None,
+    engine: EngineChoice = Engines.LOCAL,
+    ray_address: RayAddress = None,
+    track: Track = None,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Runs and tables only, no report.")] = False,
+    dry_run: DryRun = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Hold the contest of all rules; call it again to go on, or with other rules or seeds to add to it."""
+    from fedra.cli.execution import EngineOptions
+    from fedra.contest import Contest
+
+    with errors_reported():
+        work = Work(
+            wanted=Contest(
+                settings=_names(settings),
+                rules=_names(rules),
+                attacks=_names(attacks),
+                seeds=None if seeds is None else tuple(_whole(text) for text in split_list(seeds)),
+                added_rules=tuple(rule_entry(text) for text in add_rule or []),
+                broken=broken,
+                data_dir=data_dir,
+                rounds=rounds,
+            ),
+            out=out,
+            engine_options=EngineOptions(kind=engine, workers=workers, ray_address=ray_address),
+            track=tuple(track or ()),
+            report=not no_report,
+            silent=quiet or as_json,
+        )
+        outcome = work.plan() if dry_run else work.carry_out()
+    if as_json:
+        typer.echo(json.dumps(outcome, indent=2))
+    if outcome.get("failed"):
+        raise typer.Exit(1)
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(split_list(text))
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"--seeds has {text!r}; give whole numbers, commas between") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What is wanted, where it goes, and whether to speak of it on the way."""
+
+    wanted: Contest
+    out: Path
+    engine_options: EngineOptions
+    track: tuple[str, ...]
+    report: bool
+    silent: bool
+
+    def plan(self) -> dict[str, Any]:
+        """Say what would run, and return it as plain values."""
+        plan = self._plan()
+        notes = self._note([*self.wanted.notes(), *self._missing_data()])
+        if not self.silent:
+            plan.print_counts()
+            plan.print_runs()
+        return {"notes": notes, "grid": plan.name, **plan.as_dict()}
+
+    def carry_out(self) -> dict[str, Any]:
+        """Run it, show the tables, write the report, and return what came of it as plain values."""
+        from fedra.cli.execution import run_plan
+        from fedra.experiments import Results
+        from fedra.report.figures import require_matplotlib
+        from fedra.report.model.outcomes import ReportData
+
+        plan = self._plan()
+        if missing := self._missing_data():
+            raise ValueError("; ".join(missing))
+        outcome: dict[str, Any] = {"notes": self._note(self.wanted.notes())}
+        if self.report:
+            require_matplotlib()
+        if not self.silent:
+            plan.print_counts()
+        ending = run_plan(plan, self.engine_options, silent=self.silent, track=self.track)
+        ending.print_summary(quiet=self.silent)
+        data = ReportData.of(Results.read(self.out))
+        outcome |= {"grid": plan.name, **ending.as_dict(), **self._tables(data)}
+        if self.report:
+            outcome["report"] = self._report(data)
+        return outcome
+
+    def _plan(self) -> Plan:
+        from fedra.cli.execution import Plan
+
+        self.wanted.check_folder(self.out)
+        return Plan.of(self.wanted.grid, self.out, self.wanted.name)
+
+    def _missing_data(self) -> list[str]:
+        return self.wanted.missing_data(to_run=self.engine_options.kind is Engines.LOCAL)
+
+    def _note(self, notes: Iterable[str]) -> list[str]:
+        notes = list(notes)
+        if not self.silent:
+            for note in notes:
+                errors.print(note, soft_wrap=True, markup=False)
+        return notes
+
+    def _tables(self, data: ReportData) -> dict[str, Any]:
+        from fedra.contest.leaderboard import standing_values
+        from fedra.contest.reference import boards
+        from fedra.contest.tables import contest_tables
+        from fedra.report.model import table_values
+
+        tables = contest_tables(data, broken=self.wanted.broken)
+        if not self.silent:
+            for table in tables:
+                show_setting(table)
+            for board in boards(tables, broken=self.wanted.broken):
+                show_board(board)
+        return {
+            "standings": standing_values(tables),
+            "entries": [entry for table in tables for entry in table_values(table)],
+        }
+
+    def _report(self, data: ReportData) -> str:
+        from fedra.contest import CONTEST
+        from fedra.files import folder_inside
+        from fedra.report import write_report
+
+        if not self.silent:
+            errors.print("writing the report", soft_wrap=True)
+        page = str(write_report(data, folder_inside(self.out, "report"), reference=CONTEST).page)
+        if not self.silent:
+            console.print(f"report: {page}", soft_wrap=True, markup=False)
+        return page
+
+
+def show_setting(table: model.Table) -> None:
+    """Print a setting narrowly: a line for each rule, a column for each attack, whole percents for each alpha_q."""
+    attacks = list(dict.fromkeys(column.attack_label for column in table.columns))
+    lines = _narrow(Column("rule", no_wrap=True, overflow="ellipsis"))
+    for attack in attacks:
+        lines.add_column(escape(attack), justify="right", overflow="fold")
+    for row, best in zip(table.rows, table.best, strict=True):
+        texts = []
+        for attack in attacks:
+            places = [at for at, column in enumerate(table.columns) if column.attack_label == attack]
+            texts.append("/".join(_accuracy(row, at, best[at]) for at in places))
+        lines.add_row(escape(row.label), *texts)
+    quantities = dict.fromkeys(f"{column.alpha_q:g}" for column in table.columns if column.alpha_q is not None)
+    notes = [f"alpha_q: {'/'.join(quantities)}."] if quantities else []
+    if any(row.refusals for row in table.rows):
+        notes.append("ref: the rule refuses so few clients.")
+    _show(table.title, lines, " ".join([table.caption, *notes]))
+
+
+def show_board(board: Board) -> None:
+    """Print a table of texts."""
+    lines = _narrow()
+    for at, head in enumerate(board.heads):
+        side: Literal["left", "right"] = "left" if at in board.texts else "right"
+        width = _NARROW if console.is_terminal and at not in board.texts else None
+        lines.add_column(escape(head), justify=side, no_wrap=at == 0, overflow="fold", max_width=width)
+    for line in board.lines:
+        lines.add_row(*map(escape, line))
+    _show(board.title, lines, board.caption)
+
+
+def _narrow(*columns: Column) -> Table:
+    """Return a table without lines between columns, of which more fit into a narrow terminal."""
+    return Table(*columns, box=None, padding=(0, 1, 0, 0), pad_edge=False)
+
+
+def _show(title: str, table: Table, caption: str) -> None:
+    console.print(f"\n{escape(title)}", style="bold", soft_wrap=True)
+    print_table(table)
+    console.print(escape(caption), soft_wrap=True)
+
+
+def _accuracy(row: model.Row, at: int, best: bool) -> str:
+    entry = row.entries[at]
+    if entry is None or entry.mean is None:
+        return "ref" if at in row.refusals else "-"
+    return f"[bold]{entry.mean:.0f}[/]" if best else f"{entry.mean:.0f}"
