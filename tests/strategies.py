@@ -8,11 +8,16 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from fedra import RULES
+from fedra import RULES, Rule, make_rule
 
 RULE_NAMES = tuple(RULES)
 SEEDS = st.integers(0, 2**32 - 1)
 DTYPES = st.sampled_from([np.float32, np.float64])
+
+
+def steady_rule(name: str, **parameters: Any) -> Rule:
+    """The rule with its defaults, but that it has an update whether clients agree or not."""
+    return make_rule(name, **({"least_agreement": 0} if name == "concord" else {}), **parameters)
 
 
 @dataclass(frozen=True, eq=False)

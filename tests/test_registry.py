@@ -16,7 +16,7 @@ FAMILIES = {
         "centered-clipping",
     },
     "quantity-aware": {"fedavg", "norm-bound", "rfa", "weighted-median", "ctma", "huber"},
-    "quantity-robust": {"truncate", "fedra"},
+    "quantity-robust": {"truncate", "fedra", "concord"},
 }
 
 

@@ -22,7 +22,7 @@ SETTINGS = st.sampled_from(["fixed", "dynamic"])
 
 
 def test_the_rules_that_assume():
-    assert ASSUMING == ["trimmed-mean", "meamed", "krum", "multi-krum", "bulyan", "caf", "dnc", "fedra"]
+    assert ASSUMING == ["trimmed-mean", "meamed", "krum", "multi-krum", "bulyan", "caf", "dnc", "fedra", "concord"]
 
 
 @pytest.mark.parametrize(

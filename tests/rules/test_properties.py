@@ -5,13 +5,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.comparing import assert_near, assert_same_verdict, clear_cut
-from tests.strategies import RULE_NAMES, SEEDS, make_round, rounds
+from tests.strategies import RULE_NAMES, SEEDS, make_round, rounds, steady_rule
 
 import fedra
 from fedra.rules.evidence import LEFT_OUT
 
 every_rule = pytest.mark.parametrize("name", RULE_NAMES)
-SCORED = ("krum", "multi-krum", "caf", "dnc", "ctma", "fedra")
+SCORED = ("krum", "multi-krum", "caf", "dnc", "ctma", "fedra", "concord")
 # Bulyan's last picks compare single neighbours, where two clients tie by construction, unless m~ >= 3.
 STEADY = {"bulyan": {"num_malicious": 3}}
 
@@ -20,7 +20,7 @@ def unclear(verdict):
     """Whether a scored choice hangs on less than rounding, where order may rightly decide."""
     if verdict.scores is None:
         return False
-    if verdict.rule == "fedra":
+    if verdict.rule in ("fedra", "concord"):
         return bool((np.abs(verdict.scores / LEFT_OUT - 1) < 1e-5).any())
     return not clear_cut(verdict.scores, int(verdict.kept.sum()))
 
@@ -28,7 +28,7 @@ def unclear(verdict):
 @every_rule
 @given(rounds(least_clients=15), SEEDS)
 def test_permuting_the_clients_permutes_the_verdict(name, cohort, seed):
-    rule = fedra.make_rule(name, **STEADY.get(name, {}))
+    rule = steady_rule(name, **STEADY.get(name, {}))
     order = np.random.default_rng(seed).permutation(len(cohort))
     moved = cohort.permuted(order)
     before, after = rule(cohort.updates, cohort.quantities), rule(moved.updates, moved.quantities)
@@ -37,7 +37,8 @@ def test_permuting_the_clients_permutes_the_verdict(name, cohort, seed):
     assert after.num_malicious == before.num_malicious
     if before.scores is not None:
         np.testing.assert_array_equal(after.scores, before.scores[order])
-    if before.weights is not None:
+    # Where clients outnumber coordinates, other weights make the same vector, and Concord may find any of them.
+    if before.weights is not None and name != "concord":
         slack = 1e-9 if name in ("rfa", "huber") else 0.0
         np.testing.assert_allclose(after.weights, before.weights[order], rtol=1e-13, atol=slack)
     assert_near(after.update, before.update.astype(np.float64), cohort.updates)
@@ -46,7 +47,7 @@ def test_permuting_the_clients_permutes_the_verdict(name, cohort, seed):
 @every_rule
 @given(rounds(least_clients=8), st.sampled_from([2.0**-20, 0.5, 1024.0, -1.0]))
 def test_rescaling_all_updates_rescales_the_result(name, cohort, factor):
-    rule = fedra.make_rule(name)
+    rule = steady_rule(name)
     before = rule(cohort.updates, cohort.quantities)
     assume(not unclear(before))
     scaled = cohort.updates * cohort.updates.dtype.type(factor)
@@ -106,7 +107,7 @@ def test_screened_out_clients_change_nothing_for_the_rest(name, cohort, faults):
         updates.insert(place, update)
         quantities.insert(place, quantity)
         good.insert(place, False)
-    rule = fedra.make_rule(name)
+    rule = steady_rule(name)
     alone, mixed = rule(cohort.updates, cohort.quantities), rule(updates, quantities)
     good = np.array(good)
     assert mixed.update.tobytes() == alone.update.tobytes()
@@ -128,7 +129,7 @@ def test_screened_out_clients_change_nothing_for_the_rest(name, cohort, faults):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_number_of_threads_does_not_change_a_bit(name, dtype):
     cohort = make_round(11, 11, 50_001, dtype, liars=1)
-    rule = fedra.make_rule(name)
+    rule = steady_rule(name)
     one = rule(cohort.updates, cohort.quantities, threads=1)
     for threads in (2, 3, None):
         assert_same_verdict(rule(cohort.updates, cohort.quantities, threads=threads), one)
@@ -137,7 +138,7 @@ def test_the_number_of_threads_does_not_change_a_bit(name, dtype):
 @every_rule
 @given(rounds(least_clients=8))
 def test_the_verdict_holds_together(name, cohort):
-    verdict = fedra.make_rule(name)(cohort.updates, cohort.quantities)
+    verdict = steady_rule(name)(cohort.updates, cohort.quantities)
     assert verdict.rule == name
     assert verdict.note == ""
     assert np.isfinite(verdict.update).all()
@@ -152,10 +153,10 @@ def test_the_verdict_holds_together(name, cohort):
         assert (verdict.scores[~verdict.kept] >= verdict.cut).all()
 
 
-@pytest.mark.parametrize("name", [name for name in RULE_NAMES if name != "norm-bound"])
+@pytest.mark.parametrize("name", [name for name in RULE_NAMES if name not in ("norm-bound", "centered-clipping")])
 @given(rounds(least_clients=8))
 def test_the_result_lies_within_the_kept_clients(name, cohort):
-    verdict = fedra.make_rule(name)(cohort.updates, cohort.quantities)
+    verdict = steady_rule(name)(cohort.updates, cohort.quantities)
     kept = cohort.updates[verdict.kept].astype(np.float64)
     slack = np.abs(kept).max() * (1e-7 if cohort.updates.dtype == np.float32 else 1e-14)
     assert (verdict.update >= kept.min(axis=0) - slack).all()

@@ -51,5 +51,9 @@ def test_rules_that_need_updates_do_need_them(name):
     assert not np.allclose(whole, rule(updates, np.full(9, 20.0)).update, atol=1e-3)
 
 
-def test_only_rules_that_clip_need_updates():
-    assert [name for name, kind in RULES.items() if kind.needs_updates] == ["norm-bound", "centered-clipping"]
+def test_only_rules_that_clip_or_look_at_directions_need_updates():
+    assert [name for name, kind in RULES.items() if kind.needs_updates] == [
+        "norm-bound",
+        "centered-clipping",
+        "concord",
+    ]

@@ -10,6 +10,7 @@ from fedra.names import import_own, nearest
 from fedra.rules.base import Decision, Family, Rule, StatefulRule, initial_state
 from fedra.rules.caf import CAF
 from fedra.rules.clipping import CenteredClipping
+from fedra.rules.concord import Concord
 from fedra.rules.coordinates import Median, TrimmedMean
 from fedra.rules.ctma import CTMA
 from fedra.rules.dnc import DnC
@@ -43,6 +44,7 @@ RULES: dict[str, type[Rule]] = {
     "centered-clipping": CenteredClipping,
     "truncate": Truncate,
     "fedra": FedRA,
+    "concord": Concord,
 }
 
 __all__ = [
@@ -53,6 +55,7 @@ __all__ = [
     "RULES",
     "Bulyan",
     "CenteredClipping",
+    "Concord",
     "Decision",
     "DnC",
     "Family",

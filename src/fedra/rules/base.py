@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -30,7 +30,8 @@ class Family(StrEnum):
 class Decision:
     """A rule's word on the usable clients of a round; what is left at None is filled in for it.
 
-    Give `weights` and the update is their weighted sum; give `update` where it is none. `kept` defaults to all.
+    Give `weights` and the update is their weighted sum; give `update` where it is none. `kept` defaults to all. A
+    `note` says why the round has no update at all: nobody is part of it then, whatever else is given.
     """
 
     weights: Floats | None = None
@@ -41,6 +42,7 @@ class Decision:
     reasons: Sequence[str] | None = None
     implied_quantities: Floats | None = None
     cut: float | None = None
+    note: str = ""
 
 
 class Rule(ABC):
@@ -160,6 +162,12 @@ class Rule(ABC):
 
     def _verdict(self, screened: Screened, decision: Decision, state: RuleState | None) -> Verdict:
         cohort = screened.cohort
+        if decision.note:
+            return replace(
+                self._no_update(screened, state, decision.note),
+                scores=_spread(screened.usable, decision.scores, np.nan),
+                implied_quantities=_spread(screened.usable, decision.implied_quantities, np.nan),
+            )
         kept = np.ones(len(cohort), dtype=bool) if decision.kept is None else decision.kept
         update = decision.update
         if update is None:

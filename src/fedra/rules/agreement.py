@@ -1,0 +1,98 @@
+"""The shortest step in the hull of what a round's clients would do if any few of them were left out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedra.cohort import Floats
+
+# Steps after which the search ends; a round of 50 clients takes some ten.
+_MOST_STEPS = 200
+# An agreement this close to the best one is good enough.
+_CLOSE = 1e-6
+_MOST_TURNS = 30
+# Means that are nearly the same make the equations singular.
+_RIDGE = 1e-12
+
+
+def agreed_weights(inner_products: Floats, weights: Floats, count: int) -> Floats:
+    r"""Return weights of the mean that agrees most with all means that leave out at most `count` clients.
+
+    With :math:`\mu_S = \sum_{i \notin S} w_i g^i / \sum_{i \notin S} w_i`, this is the point of least length in their
+    hull,
+
+    .. math:: g = \operatorname{argmin} \{\|g\|_2 : g \in \operatorname{conv}\{\mu_S : |S| \le k\}\}, \qquad
+              \langle g, \mu_S \rangle \ge \|g\|_2^2 \text{ for every such } S,
+
+    found as weights of the clients, by Wolfe's algorithm (1976): the hull is never written down, only the mean that
+    agrees least with the point at hand is looked for.
+
+    Args:
+        inner_products: (n, n) between the updates.
+        weights: (n,) of which at least `count` + 1 are positive.
+        count: k, how many clients may be left out.
+    """
+    whole = weights / weights.sum()
+    scale = float(np.trace(inner_products)) / len(weights)
+    if count == 0 or not scale > 0:
+        return whole
+    products = inner_products / scale
+    means, parts = whole[np.newaxis], np.ones(1)
+    point, length = whole, float(whole @ products @ whole)
+    for _ in range(_MOST_STEPS):
+        agreement = products @ point
+        mean = least_agreeing(agreement, weights, count)
+        if mean @ agreement >= (1 - _CLOSE) * length:
+            break
+        means, parts = _nearest(products, np.vstack([means, mean]), np.append(parts, 0.0))
+        nearer = parts @ means
+        shorter = float(nearer @ products @ nearer)
+        if not shorter < length:
+            break
+        point, length = nearer, shorter
+    return point
+
+
+def least_agreeing(agreement: Floats, weights: Floats, count: int) -> Floats:
+    r"""Return the weights of the mean that agrees least, of all that leave out at most `count` clients.
+
+    .. math:: \min_{|S| \le k} \sum_{i \notin S} w_i a_i \Big/ \sum_{i \notin S} w_i
+
+    A mean below :math:`\lambda` exists where leaving out the clients of largest :math:`w_i (a_i - \lambda)` makes one,
+    so :math:`\lambda` is lowered to that until it stays (Dinkelbach, 1967).
+    """
+    kept = np.ones(len(weights), dtype=bool)
+    level = float(weights @ agreement) / float(weights.sum())
+    for _ in range(_MOST_TURNS):
+        gains = weights * (agreement - level)
+        out = np.argsort(-gains, kind="stable")[:count]
+        without = np.ones(len(weights), dtype=bool)
+        without[out[gains[out] > 0]] = False
+        lower = float(weights[without] @ agreement[without]) / float(weights[without].sum())
+        if not lower < level:
+            break
+        level, kept = lower, without
+    chosen = weights * kept
+    return chosen / chosen.sum()
+
+
+def _nearest(products: Floats, means: Floats, parts: Floats) -> tuple[Floats, Floats]:
+    """Return those of the means, and their parts, that make up the point of their hull nearest to zero.
+
+    From the parts at hand towards the nearest point of the plane through the means; whoever's part falls to 0 leaves.
+    """
+    while True:
+        lengths = means @ products @ means.T
+        ridge = _RIDGE * float(np.trace(lengths)) / len(means)
+        wanted = np.linalg.solve(lengths + ridge * np.eye(len(means)), np.ones(len(means)))
+        wanted = wanted / wanted.sum()
+        falling = wanted <= 0
+        if not falling.any():
+            return means, wanted
+        reach = float((parts[falling] / (parts[falling] - wanted[falling])).min())
+        parts = np.maximum(parts + reach * (wanted - parts), 0.0)
+        parts[falling & (parts <= parts[falling].min())] = 0.0
+        staying = parts > 0
+        means, parts = means[staying], parts[staying] / parts[staying].sum()
+        if len(parts) == 1:
+            return means, parts

@@ -1,0 +1,27 @@
+"""The shortest vector in the hull of all means that leave out a few clients, every one of them written down."""
+
+from itertools import combinations
+
+import numpy as np
+
+
+def all_means(updates, weights, count):
+    """The weighted means without each set of at most `count` clients."""
+    n = len(updates)
+    for size in range(count + 1):
+        for out in combinations(range(n), size):
+            stay = [i for i in range(n) if i not in out]
+            if sum(weights[stay]) > 0:
+                yield sum(weights[i] * updates[i] for i in stay) / sum(weights[stay])
+
+
+def shortest_in_hull(points, steps=20_000):
+    """Frank-Wolfe with exact steps: towards the point that agrees least, as far as it shortens."""
+    points = np.asarray(points, dtype=np.float64)
+    found = points[0]
+    for _ in range(steps):
+        towards = points[np.argmin(points @ found)] - found
+        if not towards @ towards > 0:
+            break
+        found = found + np.clip(-(found @ towards) / (towards @ towards), 0, 1) * towards
+    return found

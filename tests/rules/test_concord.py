@@ -1,0 +1,70 @@
+"""Concord: FedRA's evidence, and the step that no few clients can turn."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.reference.concord import all_means, shortest_in_hull
+from tests.reference.evidence import evidence, most_liars
+from tests.strategies import SEEDS
+
+import fedra
+from fedra.redteam import worst_case
+
+
+def honest_round(seed, clients, dimension=300, signal=0.3):
+    rng = np.random.default_rng(seed)
+    quantities = np.maximum(1, np.floor(np.exp(rng.normal(3, 1, clients))))
+    truth = signal * rng.standard_normal(dimension)
+    return truth, truth + rng.standard_normal((clients, dimension)) / np.sqrt(quantities)[:, np.newaxis], quantities
+
+
+@given(SEEDS, st.integers(5, 9))
+def test_it_is_the_reference(seed, clients):
+    _, updates, quantities = honest_round(seed, clients, 12, 1.0)
+    counted = np.asarray(evidence(updates, quantities)[2])
+    means = list(all_means(updates, counted, most_liars(clients, "0.1")))
+    expected = shortest_in_hull(means, steps=3000)
+    update = fedra.Concord(least_agreement=0)(updates, quantities).update
+    assert update @ update <= expected @ expected * 1.03 + 1e-9
+    assert min(mean @ update for mean in means) >= 0.98 * (update @ update) - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_who_sees_everything_does_not_turn_it(seed):
+    _, updates, quantities = honest_round(seed, 45)
+    found = worst_case(fedra.Concord(), updates, quantities, 5, budget=150, seed=seed)
+    assert found.cosine > -0.1
+
+
+def test_where_clients_do_not_agree_the_round_has_no_update_and_says_so():
+    _, updates, quantities = honest_round(0, 40, dimension=2, signal=0.0)
+    verdict = fedra.Concord()(updates, quantities)
+    assert verdict.update is None
+    assert "do not agree" in verdict.note
+    assert not verdict.kept.any()
+    assert np.isfinite(verdict.scores).all()
+    assert fedra.Concord(least_agreement=0)(updates, quantities).update is not None
+
+
+def test_a_clear_round_loses_nobody():
+    truth, updates, quantities = honest_round(2, 50, signal=1.0)
+    verdict = fedra.Concord()(updates, quantities)
+    assert verdict.kept.all()
+    assert truth @ verdict.update / np.linalg.norm(truth) / np.linalg.norm(verdict.update) > 0.95
+
+
+def test_far_away_makes_no_difference():
+    _, updates, quantities = honest_round(3, 40)
+    liars = -updates[:3]
+    rule = fedra.Concord()
+    near, far = (
+        rule(np.vstack([updates, distance * liars]), np.append(quantities, [50, 50, 50])) for distance in (1e3, 1e100)
+    )
+    np.testing.assert_array_equal(near.weights, far.weights)
+    np.testing.assert_array_equal(near.update, far.update)
+
+
+def test_least_agreement_is_a_share():
+    with pytest.raises(ValueError, match="least_agreement"):
+        fedra.Concord(least_agreement=1.5)
