@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedra import kernels
-from fedra.kernels import columns_compiled, distances_compiled, sums_compiled
+from fedra.kernels import columns_compiled, distances_compiled, sums_compiled, weighted_columns_compiled
 from fedra.kernels.threads import column_blocks, over_blocks, thread_count
 
 COUNT = 5
@@ -77,7 +77,7 @@ COMPILED = {
     "column_median": (columns_compiled, "trimmed_mean_block"),
     "column_trimmed_mean": (columns_compiled, "trimmed_mean_block"),
     "column_mean_around_median": (columns_compiled, "around_median_block"),
-    "column_weighted_trimmed_mean": (columns_compiled, "weighted_trimmed_mean_block"),
+    "column_weighted_trimmed_mean": (weighted_columns_compiled, "weighted_trimmed_mean_block"),
 }
 
 

@@ -28,6 +28,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.addresses)
 
+    @property
+    def like(self) -> npt.NDArray[Any]:
+        """An empty array that tells compiled code what type lies at the addresses."""
+        return np.empty(0, dtype=self.dtype)
+
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         return iter(self.holders)
 
