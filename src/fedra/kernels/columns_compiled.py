@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from fedra.kernels.networks_compiled import sort_columns
-from fedra.kernels.pointers import fetch_ahead, row_part
+from fedra.kernels.pointers import fetch_ahead, row_part, write_part
 from fedra.kernels.scalars import chosen, one_if
 from fedra.kernels.wide import apart_in_memory, prefer_wide_vectors
 
@@ -51,8 +51,7 @@ def trimmed_mean_block(
         sums[:] = 0.0
         for i in range(trim, count - trim):
             _add_share(sums, tile[i], share)
-        for k in range(used):
-            out[first + k] = sums[k]
+        write_part(out, first, sums, used)
 
 
 @njit(nogil=True, cache=True)
@@ -103,5 +102,4 @@ def around_median_block(
         sums[:] = 0.0
         for i in range(count):
             _add_inside(sums, tile[i], np.float64(i), np.float64(near), lowest)
-        for k in range(used):
-            out[first + k] = sums[k]
+        write_part(out, first, sums, used)

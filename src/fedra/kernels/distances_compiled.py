@@ -87,8 +87,7 @@ def pairwise_block(
             target = tile[i]
             for k in range(used):
                 target[k] = row[k]
-            for k in range(used, width):
-                target[k] = 0.0
+            target[used:] = 0.0
         for i in range(0, tile.shape[0], 3):
             for j in range(i, tile.shape[0], 3):
                 nine = _squared_3x3(tile, i, j, one) if squared else _absolute_3x3(tile, i, j, one)

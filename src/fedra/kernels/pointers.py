@@ -58,3 +58,11 @@ def fetch_ahead(address: Any, position: int, first: int, stop: int, width: int, 
         start = first + width
         for place in range(start * like.itemsize, min(start + tiles * width, stop) * like.itemsize, _LINE):
             _fetch_ahead(address + place)
+
+
+@njit(nogil=True, cache=True)
+def write_part(out: Any, first: int, values: Any, used: int) -> None:
+    """Write the first `used` values to an array from `first` on; by index, it would be a scatter."""
+    part = out[first : first + used]
+    for k in range(part.shape[0]):
+        part[k] = values[k]

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from fedra.kernels.networks_compiled import sort_columns, sort_tagged_columns
-from fedra.kernels.pointers import fetch_ahead, row_part
+from fedra.kernels.pointers import fetch_ahead, row_part, write_part
 from fedra.kernels.scalars import bits_of, chosen, from_bits, looked_up, one_if
 from fedra.kernels.wide import apart_in_memory, prefer_wide_vectors
 
@@ -155,11 +155,12 @@ def weighted_median_block(
             _count_below(running, weights[i], half, below)
         for k in range(used):
             # Rounding may leave the whole sum just below what it was in another order: the last row is the end.
-            place = min(int(below[k]), count - 1)
+            place = min(np.int64(below[k]), count - 1)
             value = tile[place, k]
             if weights[place, k] == half and place < count - 1:
                 value = 0.5 * value + 0.5 * tile[place + 1, k]
-            out[first + k] = value
+            below[k] = value
+        write_part(out, first, below, used)
 
 
 @njit(nogil=True, cache=True)
@@ -272,5 +273,4 @@ def weighted_trimmed_mean_block(
         for i in range(count):
             _add_between(tile[i], weights[i], low, high, inside, total)
         _divide(total, inside, low, high)
-        for k in range(used):
-            out[first + k] = total[k]
+        write_part(out, first, total, used)
