@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from fedra.kernels.networks_compiled import sort_columns
+from fedra.kernels.halves_compiled import widened
 from fedra.kernels.pointers import fetch_ahead, row_part, write_part
 from fedra.kernels.scalars import chosen, one_if
 from fedra.kernels.wide import apart_in_memory, prefer_wide_vectors
@@ -25,7 +26,7 @@ def _load(addresses: Any, first: int, stop: int, like: Any, tile: Any) -> Any:
         fetch_ahead(addresses[i], i, first, stop, tile.shape[1], like)
         target = tile[i]
         for k in range(used):
-            target[k] = row[k]
+            target[k] = widened(row[k])
     return used
 
 

@@ -143,7 +143,8 @@ def _mend(
     def work(start: int, stop: int) -> Floats:
         # Pairs within column ranges, not the other way round: the range of all rows stays in cache.
         sums = np.empty(len(pairs))
-        compiled.pairs_block(rows.addresses, pairs, start, stop, squared, rows.like, sums)
+        part = rows.part(start, stop)
+        compiled.pairs_block(part.addresses, pairs, start, stop, squared, part.like, sums)
         return sums
 
     panel[places[:, 0], places[:, 1]] = sum(over_blocks(work, blocks, threads), start=np.zeros(len(pairs)))
@@ -157,7 +158,8 @@ def norms(updates: Any, threads: int | None = None) -> Floats:
 
     def work(start: int, stop: int) -> Floats:
         sums = np.zeros(len(rows))
-        compiled.squared_norms_block(rows.addresses, start, stop, rows.like, sums)
+        part = rows.part(start, stop)
+        compiled.squared_norms_block(part.addresses, start, stop, part.like, sums)
         return sums
 
     blocks = column_blocks(rows.dimension, _CENTRE_TILE)
@@ -193,7 +195,8 @@ def _squared_to_mean(rows: Rows, weights: npt.NDArray[Any], threads: int | None)
     def work(start: int, stop: int) -> Floats:
         sums = np.zeros(len(rows))
         buffer = np.empty(_CENTRE_TILE, dtype=weights.dtype)
-        compiled.squared_to_mean_block(rows.addresses, weights, heaviest, start, stop, rows.like, buffer, sums)
+        part = rows.part(start, stop)
+        compiled.squared_to_mean_block(part.addresses, weights, heaviest, start, stop, part.like, buffer, sums)
         return sums
 
     blocks = column_blocks(rows.dimension, _CENTRE_TILE)

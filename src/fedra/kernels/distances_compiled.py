@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from fedra.kernels.halves_compiled import widened
 from fedra.kernels.pointers import row_part
 from fedra.kernels.wide import prefer_wide_vectors
 
@@ -83,7 +84,7 @@ def _load(addresses: Any, begin: int, end: int, first: int, used: int, like: Any
         row = row_part(addresses[begin + i], first, first + used, like)
         target = tile[place + i]
         for k in range(used):
-            target[k] = row[k]
+            target[k] = widened(row[k])
         target[used:] = 0.0
     for i in range(end - begin, -(-(end - begin) // 3) * 3):
         tile[place + i, :] = 0.0

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from fedra.kernels.networks_compiled import sort_columns, sort_tagged_columns
+from fedra.kernels.halves_compiled import widened
 from fedra.kernels.pointers import fetch_ahead, row_part, write_part
 from fedra.kernels.scalars import bits_of, chosen, from_bits, looked_up, one_if
 from fedra.kernels.wide import apart_in_memory, prefer_wide_vectors
@@ -28,7 +29,7 @@ def _pack(row: Any, tag: int, tag_below_zero: int, target: Any) -> None:
     prefer_wide_vectors()
     apart_in_memory()
     for k in range(row.shape[0]):
-        bits = bits_of(np.float64(row[k]))
+        bits = bits_of(np.float64(widened(row[k])))
         signed = bits | chosen(bits < 0, tag_below_zero, tag)
         target[k] = from_bits(chosen(bits == _SIGN, tag | 1, signed))
 
@@ -50,7 +51,7 @@ def _tag(row: Any, tag: float, values: Any, tags: Any) -> None:
     prefer_wide_vectors()
     apart_in_memory()
     for k in range(row.shape[0]):
-        value = np.float64(row[k])
+        value = np.float64(widened(row[k]))
         values[k] = value + 0.0
         tags[k] = tag + one_if(bits_of(value) == _SIGN)
 
