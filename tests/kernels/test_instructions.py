@@ -133,5 +133,10 @@ def test_the_patterns_find_what_they_are_for():
     for what, lines in examples.items():
         for line in lines:
             assert re.search(FORBIDDEN[what], line, re.MULTILINE), line
-    for line in ("\tvmovups\t%zmm1, (%rax)", "\tvmovapd\t%zmm2, %zmm8 {%k1}", "\tvmovups\t(%rax), %zmm1 {%k1} {z}", "\tvminps\t%ymm1, %ymm0, %ymm1"):
+    for line in (
+        "\tvmovups\t%zmm1, (%rax)",
+        "\tvmovapd\t%zmm2, %zmm8 {%k1}",
+        "\tvmovups\t(%rax), %zmm1 {%k1} {z}",
+        "\tvminps\t%ymm1, %ymm0, %ymm1",
+    ):
         assert not any(re.search(pattern, line, re.MULTILINE) for pattern in FORBIDDEN.values()), line

@@ -1,8 +1,9 @@
 """The hot loops: distances, column statistics and sums over updates that are read where they lie.
 
 Every function takes an (n, d) matrix or a sequence of n vectors, float32 or float64, never stacks them, works without
-the interpreter lock, and gives the same bits for any number of `threads` (None: one per core). The compiled halves,
-and Numba with them, are imported at the first call, so that importing fedra stays quick.
+the interpreter lock, and gives the same bits for any number of `threads` (None: one per core). Vectors of float16 or
+bfloat16 are widened to float32 by tile, with the bits that float32 copies would give. The compiled halves, and Numba
+with them, are imported at the first call, so that importing fedra stays quick.
 """
 
 from fedra.kernels.columns import (

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from fedra.kernels.networks_compiled import sort_columns
 from fedra.kernels.halves_compiled import widened
+from fedra.kernels.networks_compiled import sort_columns
 from fedra.kernels.pointers import fetch_ahead, row_part, write_part
 from fedra.kernels.scalars import chosen, one_if
 from fedra.kernels.wide import apart_in_memory, prefer_wide_vectors

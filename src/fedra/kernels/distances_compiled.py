@@ -100,7 +100,16 @@ def _add_nine(tile: Any, i: int, j: int, one: Any, squared: bool, sums: Any, row
 
 @njit(nogil=True, cache=True)
 def pairwise_block(
-    addresses: Any, begin: int, end: int, start: int, stop: int, one: Any, squared: bool, like: Any, tile: Any, sums: Any
+    addresses: Any,
+    begin: int,
+    end: int,
+    start: int,
+    stop: int,
+    one: Any,
+    squared: bool,
+    like: Any,
+    tile: Any,
+    sums: Any,
 ) -> None:
     """Add the distances of rows begin..end to themselves and all rows after them, over columns start..stop.
 

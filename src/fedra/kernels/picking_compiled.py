@@ -21,7 +21,7 @@ _LARGEST_ERROR = 2.0**-60
 
 
 @njit(nogil=True, cache=True)
-def _added_up_short(values: Any, start: int, count: int) -> float:
+def _added_up_short(values: Any, start: int, count: int) -> Any:
     if count < 8:
         total = 0.0
         for i in range(start, start + count):
@@ -47,7 +47,7 @@ def _added_up_short(values: Any, start: int, count: int) -> float:
 
 @njit("float64(float64[::1], int64, int64)", nogil=True, cache=True)
 def added_up(values: Any, start: int, count: int) -> Any:
-    """Return the sum of `count` values from `start` on, to the bit as ``np.sum`` does it: halves, then halves of them."""
+    """Return the sum of `count` values from `start` on, to the bit as ``np.sum`` does it: by halves of halves."""
     if count <= _PAIRWISE:
         return _added_up_short(values, start, count)
     half = count // 2
@@ -67,7 +67,7 @@ def _add(high: Any, low: Any, i: int, value: float) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _score(distances: Any, order: Any, there: Any, i: int, neighbours: int, buffer: Any) -> float:
+def _score(distances: Any, order: Any, there: Any, i: int, neighbours: int, buffer: Any) -> Any:
     """Return the sum of client i's `neighbours` least distances to those who are there."""
     count = 0
     place = 0

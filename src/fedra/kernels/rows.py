@@ -38,7 +38,7 @@ class Rows:
         return mark(self.half) if self.half else np.empty(0, dtype=self.dtype)
 
     def part(self, start: int, stop: int) -> Rows:
-        """Return rows of which columns start..stop can be read as `dtype`: these, or a widened copy of those columns."""
+        """Return rows whose columns start..stop can be read as `dtype`: these, or a widened copy of those columns."""
         if not self.half:
             return self
         from fedra.kernels import halves_compiled as compiled
