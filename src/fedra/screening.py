@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from fedra.cohort import Cohort, Flags, Floats
 from fedra.kernels import largest_magnitudes
+from fedra.kernels.halves import half_kind
 from fedra.kernels.rows import FLOATS, as_array, rows_from_vectors
 from fedra.untrusted import clipped
 
@@ -51,7 +52,7 @@ def screen(
 
     Usable: a 1-D finite float32 or float64 update of the cohort's length, and a claimed quantity that is a finite
     number from 1 to 2**53. The length is `dimension`, or the one most clients sent; the float type is the one most
-    clients sent.
+    clients sent. Float16 and bfloat16 updates count as float32, and are read in place where all candidates are alike.
     """
     vectors = _as_list(updates)
     claims = _as_claims(quantities)
@@ -141,7 +142,8 @@ def _read_updates(vectors: list[Any]) -> tuple[list[npt.NDArray[Any] | None], li
 
 def _form_fault(array: npt.NDArray[Any]) -> str:
     # By kind first: NumPy's new-style types, such as StringDType, have no byte order to ask for.
-    if array.dtype.kind != "f" or array.dtype.newbyteorder("=") not in FLOATS:
+    whole = array.dtype.kind == "f" and array.dtype.newbyteorder("=") in FLOATS
+    if not (whole or half_kind(array.dtype)):
         return f"update has dtype {clipped(array.dtype, _LONGEST_QUOTE)} instead of float32 or float64"
     if array.ndim != 1:
         return f"update has shape {array.shape} instead of one dimension"
@@ -154,12 +156,16 @@ def _common_form(arrays: list[npt.NDArray[Any] | None], dimension: int | None) -
     if dimension is None:
         lengths = Counter(array.size for array in readable)
         dimension = lengths.most_common(1)[0][0] if lengths else 0
-    dtypes = Counter(array.dtype.newbyteorder("=") for array in readable if array.size == dimension)
+    dtypes = Counter(
+        FLOATS[0] if half_kind(array.dtype) else array.dtype.newbyteorder("=")
+        for array in readable
+        if array.size == dimension
+    )
     return dimension, dtypes.most_common(1)[0][0] if dtypes else FLOATS[0]
 
 
 def _narrowed(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    if array.dtype == dtype:
+    if array.dtype == dtype or half_kind(array.dtype):
         return array
     with np.errstate(over="ignore"):  # what overflows becomes inf, and is found below as not finite
         return array.astype(dtype)

@@ -103,6 +103,103 @@ def test_every_tile_is_written(count, dimension):
     np.testing.assert_allclose(column_weighted_trimmed_mean(rows, np.ones(count), 0.1), expected, rtol=1e-6)
 
 
+def rough_columns(seed, count, dimension, dtype):
+    """Zeros of both signs, the smallest numbers, ties, and numbers of all sizes."""
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal((count, dimension)) * 10.0 ** rng.integers(-30, 30, (count, dimension))
+    few = rng.choice([-0.0, 0.0, 0.0, 1e-45, -1e-45, 5e-324, 1.0, -1.0, 1.5], (count, dimension))
+    return np.where(rng.random(dimension) < 0.7, few, values).astype(dtype)
+
+
+def sorted_column(column, weights):
+    """Values with their weights, equal values by weight and then by row, as numbers of Python."""
+    order = np.lexsort((np.arange(len(column)), weights, column))
+    return [float(column[i]) for i in order], [float(weights[i]) for i in order]
+
+
+def plain_weighted_median(column, weights):
+    values, ordered = sorted_column(column, weights)
+    half = sum(np.sort(weights).tolist()) / 2
+    place, running = 0, ordered[0]
+    while running < half and place < len(values) - 1:
+        place += 1
+        running += ordered[place]
+    if running == half and place < len(values) - 1:
+        return 0.5 * values[place] + 0.5 * values[place + 1]
+    return values[place]
+
+
+def plain_weighted_trimmed_mean(column, weights, beta):
+    values, ordered = sorted_column(column, weights)
+    whole = sum(np.sort(weights).tolist())
+    ranks, running = [], 0.0
+    for weight in ordered:
+        running += weight
+        ranks.append((running - weight / 2) / whole)
+
+    def quantile(level):
+        place = next((i for i, rank in enumerate(ranks) if level <= rank), len(ranks))
+        if place in (0, len(ranks)):
+            return values[min(place, len(ranks) - 1)]
+        left, right = values[place - 1], values[place]
+        if level == ranks[place] or left == right:
+            return right
+        part = (level - ranks[place - 1]) / (ranks[place] - ranks[place - 1])
+        return left * (1.0 - part) + right * part
+
+    low, high = quantile(beta), quantile(1.0 - beta)
+    inside = total = 0.0
+    for value, weight in zip(values, ordered, strict=True):
+        if low < value < high:
+            inside += weight
+            total += value * weight
+    return total / inside if inside > 0 else 0.5 * low + 0.5 * high
+
+
+def plain_mean_around_median(column, near):
+    values = sorted(map(float, column))
+    count = len(values)
+    median = 0.5 * values[(count - 1) // 2] + 0.5 * values[count // 2]
+    low = 0
+    while low + near < count and median - values[low] > values[low + near] - median:
+        low += 1
+    total = 0.0
+    for value in values[low : low + near]:
+        total += value / near
+    return total
+
+
+@given(SEEDS, st.integers(1, 70), st.sampled_from([1, 5, 70]), DTYPES, st.sampled_from([0.0, 0.1, 0.25, 0.49]))
+def test_results_are_those_of_plain_loops_to_the_bit(seed, count, dimension, dtype, beta):
+    rows = rough_columns(seed, count, dimension, dtype)
+    rng = np.random.default_rng(seed)
+    # Powers of two: scaling by one leaves every sum what it was.
+    weights = 2.0 ** -rng.integers(0, 12, count) * rng.integers(1, 4, count)
+    weights /= 2.0 ** np.frexp(weights.max())[1]
+    near = int(rng.integers(1, count + 1))
+
+    def assert_same_bits(found, plain):
+        with np.errstate(over="ignore"):
+            expected = np.array([plain(column) for column in rows.T]).astype(dtype)
+        np.testing.assert_array_equal(found.view(f"u{found.itemsize}"), expected.view(f"u{found.itemsize}"))
+
+    assert_same_bits(column_weighted_median(rows, weights), lambda column: plain_weighted_median(column, weights))
+    assert_same_bits(
+        column_weighted_trimmed_mean(rows, weights, beta),
+        lambda column: plain_weighted_trimmed_mean(column, weights, beta),
+    )
+    assert_same_bits(column_mean_around_median(rows, near), lambda column: plain_mean_around_median(column, near))
+
+
+def test_a_mean_of_zeros_is_positive_and_a_value_keeps_its_sign():
+    for dtype in (np.float32, np.float64):
+        rows = np.full((5, 3), -0.0, dtype=dtype)
+        for found in (column_median(rows), column_trimmed_mean(rows, 1), column_mean_around_median(rows, 3)):
+            assert not np.signbit(found).any()
+        assert np.signbit(column_weighted_median(rows, np.arange(1.0, 6.0))).all()
+        assert np.signbit(column_weighted_trimmed_mean(rows, np.arange(1.0, 6.0), 0.1)).all()
+
+
 def test_no_columns():
     rows = np.empty((5, 0), dtype=np.float32)
     for found in (

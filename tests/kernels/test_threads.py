@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fedra import kernels
-from fedra.kernels import columns_compiled, distances_compiled, sums_compiled
-from fedra.kernels.threads import column_blocks, over_blocks, thread_count
+from fedra.kernels import columns_compiled, distances_compiled, sums_compiled, weighted_columns_compiled
+from fedra.kernels.threads import column_blocks, in_order, over_blocks, thread_count
 
 COUNT = 5
 WEIGHTS = np.array([0.1, 0.2, 0.3, 0.15, 0.25])
@@ -77,7 +77,7 @@ COMPILED = {
     "column_median": (columns_compiled, "trimmed_mean_block"),
     "column_trimmed_mean": (columns_compiled, "trimmed_mean_block"),
     "column_mean_around_median": (columns_compiled, "around_median_block"),
-    "column_weighted_trimmed_mean": (columns_compiled, "weighted_trimmed_mean_block"),
+    "column_weighted_trimmed_mean": (weighted_columns_compiled, "weighted_trimmed_mean_block"),
 }
 
 
@@ -126,6 +126,14 @@ def test_results_come_in_the_order_of_the_blocks():
     blocks = [(i, i + 1) for i in range(50)]
     for threads in (1, 4):
         assert list(over_blocks(lambda start, stop: start, blocks, threads)) == list(range(50))
+
+
+def test_few_results_wait_however_many_there_will_be():
+    done = []
+    results = in_order(lambda item: done.append(item) or item, range(100), 3)
+    for expected in range(100):
+        assert next(results) == expected
+        assert len(done) <= expected + 1 + 2 * 3
 
 
 def test_what_goes_wrong_in_a_thread_is_raised():

@@ -6,13 +6,15 @@ digits; in float32 a sum runs over one tile of columns, in float64 across tiles.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fedra.kernels.rows import Rows, as_rows, with_row
-from fedra.kernels.threads import column_blocks, over_blocks
+from fedra.kernels.threads import column_blocks, in_order, over_blocks, thread_count
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,50 +35,119 @@ def pairwise_squared_l2(updates: Any, threads: int | None = None) -> Floats:
     return _pairwise(as_rows(updates), squared=True, threads=threads)
 
 
+@dataclass(frozen=True, eq=False)
+class Triangle:
+    """Distances between n updates without those that mirror others: half of the memory of a matrix.
+
+    Panels of rows follow one another, each with the columns from its own first row on.
+    """
+
+    count: int
+    height: int
+    panels: tuple[Floats, ...]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def rows(self, first: int, stop: int) -> Floats:
+        """Return rows first..stop of the whole matrix."""
+        found = np.empty((stop - first, self.count))
+        for number, panel in enumerate(self.panels[: -(-stop // self.height)]):
+            begin = number * self.height
+            low, high = max(first, begin), min(stop, begin + len(panel))
+            if low < high:
+                found[low - first : high - first, begin:] = panel[low - begin : high - begin]
+            start = max(first, begin + len(panel))
+            if start < stop:
+                found[start - first :, begin : begin + len(panel)] = panel[:, start - begin : stop - begin].T
+        return found
+
+    def blocks(self, height: int = 256) -> Iterator[tuple[int, Floats]]:
+        """Yield the matrix in blocks of rows, each with the number of its first row."""
+        for first in range(0, self.count, height):
+            yield first, self.rows(first, min(first + height, self.count))
+
+
+def squared_l2_triangle(updates: Any, threads: int | None = None) -> Triangle:
+    """Return squared L2 distances between updates, the same bits as `pairwise_squared_l2` in half of the memory."""
+    from fedra.kernels.distances_compiled import PANEL
+
+    rows = as_rows(updates)
+    return Triangle(len(rows), PANEL, tuple(panel for _, panel in _panels(rows, squared=True, threads=threads)))
+
+
 def _pairwise(rows: Rows, *, squared: bool, threads: int | None) -> Floats:
+    distances = np.empty((len(rows), len(rows)))
+    for first, panel in _panels(rows, squared=squared, threads=threads):
+        stop = first + len(panel)
+        distances[first:stop, first:] = panel
+        distances[stop:, first:stop] = panel[:, stop - first :].T
+    return distances
+
+
+def _panels(rows: Rows, *, squared: bool, threads: int | None) -> Iterator[tuple[int, Floats]]:
+    """Yield distances of some rows to themselves and all after them, with the number of the first of these rows."""
     from fedra.kernels import distances_compiled as compiled
 
     count = len(rows)
-    padded = -(-count // 3) * 3
     blocks = column_blocks(rows.dimension, compiled.TILE)
     arithmetic = np.dtype(np.float64) if rows.dimension <= _SHORT else rows.dtype
     one = arithmetic.type(1.0)
-    like = np.empty(0, dtype=rows.dtype)
 
-    def work(start: int, stop: int) -> Floats:
-        sums = np.zeros((padded, padded))
-        tile = np.zeros((padded, compiled.TILE), dtype=arithmetic)
-        compiled.pairwise_block(rows.addresses, start, stop, one, squared, like, tile, sums)
-        return sums
+    def panel(begin: int, threads: int | None) -> tuple[int, Floats]:
+        end = min(begin + compiled.PANEL, count)
+        own = _threefold(end - begin)
+        shape = (own, own + _threefold(count - end))
 
-    total = np.zeros((padded, padded))
-    for partial in over_blocks(work, blocks, threads):
-        total += partial
-    upper = np.triu(total[:count, :count], k=1)
-    if arithmetic == np.float32:
-        _mend(upper, rows, blocks, squared=squared, threads=threads)
-    return upper + upper.T
+        def work(start: int, stop: int) -> Floats:
+            sums = np.zeros(shape)
+            tile = np.zeros((own + compiled.ACROSS, compiled.TILE), dtype=arithmetic)
+            compiled.pairwise_block(rows.addresses, begin, end, start, stop, one, squared, rows.like, tile, sums)
+            return sums
+
+        total = np.zeros(shape)
+        for partial in over_blocks(work, blocks, threads):
+            total += partial
+        found = np.ascontiguousarray(total[: end - begin, : count - begin])
+        if arithmetic == np.float32:
+            _mend(found, begin, rows, blocks, squared=squared, threads=threads)
+        corner = np.triu(found[:, : end - begin], k=1)
+        found[:, : end - begin] = corner + corner.T
+        return begin, found
+
+    begins = range(0, count, compiled.PANEL)
+    # Threads share the columns of a panel, or panels where there are too few columns: the sums are the same.
+    if len(blocks) >= thread_count(threads):
+        yield from (panel(begin, threads) for begin in begins)
+    else:
+        yield from in_order(lambda begin: panel(begin, 1), begins, threads)
 
 
-def _mend(upper: Floats, rows: Rows, blocks: list[tuple[int, int]], *, squared: bool, threads: int | None) -> None:
+def _threefold(count: int) -> int:
+    return -(-count // 3) * 3
+
+
+def _mend(
+    panel: Floats, begin: int, rows: Rows, blocks: list[tuple[int, int]], *, squared: bool, threads: int | None
+) -> None:
     """Take again, in float64 throughout, the few pairs whose float32 sums over- or underflowed."""
     from fedra.kernels import distances_compiled as compiled
 
-    first, second = np.triu_indices(len(rows), k=1)
-    values = upper[first, second]
-    doubtful = ~(_trusted(values, rows.dimension) if squared else np.isfinite(values))
+    doubtful = ~(_trusted(panel, rows.dimension) if squared else np.isfinite(panel))
+    doubtful &= np.arange(panel.shape[1]) > np.arange(len(panel))[:, np.newaxis]
     if not doubtful.any():
         return
-    pairs = np.column_stack([first[doubtful], second[doubtful]])
-    like = np.empty(0, dtype=rows.dtype)
+    places = np.argwhere(doubtful)
+    pairs = places + begin
 
     def work(start: int, stop: int) -> Floats:
         # Pairs within column ranges, not the other way round: the range of all rows stays in cache.
         sums = np.empty(len(pairs))
-        compiled.pairs_block(rows.addresses, pairs, start, stop, squared, like, sums)
+        part = rows.part(start, stop)
+        compiled.pairs_block(part.addresses, pairs, start, stop, squared, part.like, sums)
         return sums
 
-    upper[pairs[:, 0], pairs[:, 1]] = sum(over_blocks(work, blocks, threads), start=np.zeros(len(pairs)))
+    panel[places[:, 0], places[:, 1]] = sum(over_blocks(work, blocks, threads), start=np.zeros(len(pairs)))
 
 
 def norms(updates: Any, threads: int | None = None) -> Floats:
@@ -84,11 +155,11 @@ def norms(updates: Any, threads: int | None = None) -> Floats:
     from fedra.kernels import distances_compiled as compiled
 
     rows = as_rows(updates)
-    like = np.empty(0, dtype=rows.dtype)
 
     def work(start: int, stop: int) -> Floats:
         sums = np.zeros(len(rows))
-        compiled.squared_norms_block(rows.addresses, start, stop, like, sums)
+        part = rows.part(start, stop)
+        compiled.squared_norms_block(part.addresses, start, stop, part.like, sums)
         return sums
 
     blocks = column_blocks(rows.dimension, _CENTRE_TILE)
@@ -119,13 +190,13 @@ def distances_to_point(updates: Any, point: npt.NDArray[Any], threads: int | Non
 def _squared_to_mean(rows: Rows, weights: npt.NDArray[Any], threads: int | None) -> Floats:
     from fedra.kernels import distances_compiled as compiled
 
-    like = np.empty(0, dtype=rows.dtype)
     heaviest = int(np.argmax(weights)) if len(rows) else 0
 
     def work(start: int, stop: int) -> Floats:
         sums = np.zeros(len(rows))
         buffer = np.empty(_CENTRE_TILE, dtype=weights.dtype)
-        compiled.squared_to_mean_block(rows.addresses, weights, heaviest, start, stop, like, buffer, sums)
+        part = rows.part(start, stop)
+        compiled.squared_to_mean_block(part.addresses, weights, heaviest, start, stop, part.like, buffer, sums)
         return sums
 
     blocks = column_blocks(rows.dimension, _CENTRE_TILE)

@@ -1,9 +1,9 @@
 """Compiled loops for distances between rows.
 
-A tile of columns of all rows is copied into a buffer that stays in the second-level cache, and distances are taken
-for three rows against three at a time, so that each value loaded serves three differences. Every pair goes through the
-same nine-accumulator loop (rows are padded to a multiple of three): equal rows therefore get equal distances to
-the last bit, whatever their position.
+A tile of columns of a panel of rows is copied into a buffer that stays in the second-level cache, then others in turn,
+and distances are taken for three rows against three at a time, so that each value loaded serves three differences.
+Every pair goes through the same nine-accumulator loop (rows are padded to a multiple of three): equal rows therefore
+get equal distances to the last bit, whatever their position.
 
 fastmath without `nnan` and `ninf`: sums may be reordered, but a value that is not finite stays visible.
 """
@@ -15,10 +15,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from fedra.kernels.halves_compiled import widened
 from fedra.kernels.pointers import row_part
 from fedra.kernels.wide import prefer_wide_vectors
 
 TILE = 1024
+# Rows of a panel, and rows that they are compared with at a time: multiples of three, and tiles of either, of 4 KiB a
+# row, stay in a second-level cache of a MiB.
+PANEL = 144
+ACROSS = 48
 
 _FAST = {"reassoc", "contract", "nsz"}
 
@@ -73,28 +78,59 @@ def _squared_3x3(tile: Any, i: int, j: int, one: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
+def _load(addresses: Any, begin: int, end: int, first: int, used: int, like: Any, tile: Any, place: int) -> None:
+    """Copy columns of rows begin..end to the tile from row `place` on; what no row or column fills is zero."""
+    for i in range(end - begin):
+        row = row_part(addresses[begin + i], first, first + used, like)
+        target = tile[place + i]
+        for k in range(used):
+            target[k] = widened(row[k])
+        target[used:] = 0.0
+    for i in range(end - begin, -(-(end - begin) // 3) * 3):
+        tile[place + i, :] = 0.0
+
+
+@njit(nogil=True, cache=True)
+def _add_nine(tile: Any, i: int, j: int, one: Any, squared: bool, sums: Any, row: int, column: int) -> None:
+    nine = _squared_3x3(tile, i, j, one) if squared else _absolute_3x3(tile, i, j, one)
+    for r in range(3):
+        for c in range(3):
+            sums[row + r, column + c] += nine[3 * r + c]
+
+
+@njit(nogil=True, cache=True)
 def pairwise_block(
-    addresses: Any, start: int, stop: int, one: Any, squared: bool, like: Any, tile: Any, sums: Any
+    addresses: Any,
+    begin: int,
+    end: int,
+    start: int,
+    stop: int,
+    one: Any,
+    squared: bool,
+    like: Any,
+    tile: Any,
+    sums: Any,
 ) -> None:
-    """Add the distances over columns start..stop to the upper triangle of `sums`, in the arithmetic of `tile`."""
+    """Add the distances of rows begin..end to themselves and all rows after them, over columns start..stop.
+
+    ``sums[i, j]`` is that of rows begin + i and begin + j; below the diagonal it is not used. Arithmetic is in the type
+    of `tile`, whose first rows hold those of begin..end, a multiple of three, and the last `ACROSS` the others in turn.
+    """
     prefer_wide_vectors()  # here too, because what is compiled into it takes its preference
     count = addresses.shape[0]
-    width = tile.shape[1]
-    for first in range(start, stop, width):
-        used = min(width, stop - first)
-        for i in range(count):
-            row = row_part(addresses[i], first, first + used, like)
-            target = tile[i]
-            for k in range(used):
-                target[k] = row[k]
-            for k in range(used, width):
-                target[k] = 0.0
-        for i in range(0, tile.shape[0], 3):
-            for j in range(i, tile.shape[0], 3):
-                nine = _squared_3x3(tile, i, j, one) if squared else _absolute_3x3(tile, i, j, one)
-                for r in range(3):
-                    for c in range(3):
-                        sums[i + r, j + c] += nine[3 * r + c]
+    own = tile.shape[0] - ACROSS
+    for first in range(start, stop, tile.shape[1]):
+        used = min(tile.shape[1], stop - first)
+        _load(addresses, begin, end, first, used, like, tile, 0)
+        for i in range(0, end - begin, 3):
+            for j in range(i, end - begin, 3):
+                _add_nine(tile, i, j, one, squared, sums, i, j)
+        for others in range(end, count, ACROSS):
+            last = min(others + ACROSS, count)
+            _load(addresses, others, last, first, used, like, tile, own)
+            for i in range(0, end - begin, 3):
+                for j in range(0, last - others, 3):
+                    _add_nine(tile, i, own + j, one, squared, sums, i, others - begin + j)
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedra.kernels.halves import bfloat16_array, half_kind, mark, widened
+
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -17,19 +19,40 @@ class Rows:
     """n vectors of one length and one float type, and where they lie in memory.
 
     `holders` are the vectors themselves, one for each of the `addresses`; they keep the memory alive. Iterating gives
-    them, ``np.asarray(rows)`` an (n, d) copy.
+    them, ``np.asarray(rows)`` an (n, d) copy. `dtype` is what they are computed with; where `half` says that float16 or
+    bfloat16 lies in memory, that is float32, and iterating gives float32 copies.
     """
 
     holders: tuple[npt.NDArray[Any], ...]
     addresses: npt.NDArray[np.uintp]
     dimension: int
     dtype: np.dtype[Any]
+    half: str = ""
 
     def __len__(self) -> int:
         return len(self.addresses)
 
+    @property
+    def like(self) -> npt.NDArray[Any]:
+        """An empty array that tells compiled code what type lies at the addresses."""
+        return mark(self.half) if self.half else np.empty(0, dtype=self.dtype)
+
+    def part(self, start: int, stop: int) -> Rows:
+        """Return rows whose columns start..stop can be read as `dtype`: these, or a widened copy of those columns."""
+        if not self.half:
+            return self
+        from fedra.kernels import halves_compiled as compiled
+
+        wide = np.empty((len(self), stop - start), dtype=self.dtype)
+        compiled.widen_block(self.addresses, start, self.like, wide)
+        # Addresses of column 0, were it there: kernels count columns from the first of the whole row.
+        first = np.array([row.ctypes.data for row in wide], dtype=np.uintp)
+        with np.errstate(over="ignore"):
+            addresses = first - np.uintp(start * self.dtype.itemsize)
+        return Rows((wide,), addresses, self.dimension, self.dtype)
+
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
-        return iter(self.holders)
+        return map(widened, self.holders)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Stack the rows, for those who want a matrix; the kernels do not."""
@@ -37,19 +60,22 @@ class Rows:
             raise ValueError("rows lie apart in memory; a matrix of them is a copy")
         stacked = np.empty((len(self), self.dimension), dtype=self.dtype if dtype is None else dtype)
         for target, row in zip(stacked, self.holders, strict=True):
-            target[:] = row
+            target[:] = widened(row)
         return stacked
 
     def take(self, positions: npt.NDArray[np.intp]) -> Rows:
         """Return the rows at these positions, still in place."""
         holders = tuple(self.holders[position] for position in positions)
-        return Rows(holders, self.addresses[positions], self.dimension, self.dtype)
+        return Rows(holders, self.addresses[positions], self.dimension, self.dtype, self.half)
 
 
 def as_array(value: Any) -> npt.NDArray[Any]:
     """Return `value` as a NumPy array, without a copy where it offers `__array__` or DLPack."""
-    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
-        return np.from_dlpack(value)
+    if hasattr(value, "__dlpack__"):
+        if not isinstance(value, np.ndarray) and str(getattr(value, "dtype", "")).endswith("torch.bfloat16"):
+            return bfloat16_array(value)  # NumPy reads no bfloat16
+        if not hasattr(value, "__array__"):
+            return np.from_dlpack(value)
     return np.asarray(value)
 
 
@@ -59,10 +85,20 @@ def readable(vector: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]
 
 
 def rows_from_vectors(vectors: Sequence[npt.NDArray[Any]], dimension: int, dtype: np.dtype[Any]) -> Rows:
-    """Gather 1-D vectors of equal length; nothing is stacked."""
-    holders = tuple(readable(vector, dtype) for vector in vectors)
+    """Gather 1-D vectors of equal length; nothing is stacked.
+
+    Where all are float16, or all bfloat16, and `dtype` is float32, they stay what they are; else each is made `dtype`.
+    """
+    kinds = {half_kind(vector.dtype) for vector in vectors}
+    half = kinds.pop() if len(kinds) == 1 and dtype == np.float32 else ""
+    holders = tuple(
+        readable(vector, vector.dtype.newbyteorder("=") if half == "float16" else vector.dtype)
+        if half
+        else readable(widened(vector), dtype)
+        for vector in vectors
+    )
     addresses = np.array([holder.ctypes.data for holder in holders], dtype=np.uintp)
-    return Rows(holders, addresses, dimension, dtype)
+    return Rows(holders, addresses, dimension, dtype, half)
 
 
 def with_row(rows: Rows, vector: npt.NDArray[Any]) -> Rows:
@@ -82,20 +118,22 @@ def as_rows(updates: Any) -> Rows:
             raise ValueError(f"updates have shape {matrix.shape}; give an (n, d) matrix or a sequence of n vectors")
         updates = list(matrix)
         if not updates:
-            dtype = matrix.dtype if matrix.dtype in FLOATS else FLOATS[1]
+            dtype = FLOATS[0] if half_kind(matrix.dtype) else matrix.dtype if matrix.dtype in FLOATS else FLOATS[1]
             return rows_from_vectors([], matrix.shape[1], dtype)
     vectors = [as_array(update) for update in updates]
     if not vectors:
         return rows_from_vectors([], 0, FLOATS[1])
     first = vectors[0]
     for position, vector in enumerate(vectors):
-        if vector.ndim != 1 or vector.dtype not in FLOATS:
+        if vector.ndim != 1 or not (half_kind(vector.dtype) or vector.dtype in FLOATS):
             raise ValueError(
-                f"row {position} has shape {vector.shape} and dtype {vector.dtype}; give 1-D float32 or float64 vectors"
+                f"row {position} has shape {vector.shape} and dtype {vector.dtype}; give 1-D float32 or float64 "
+                "vectors, or float16 or bfloat16 ones"
             )
         if vector.shape != first.shape or vector.dtype != first.dtype:
             raise ValueError(
                 f"row {position} is {vector.dtype} of length {vector.size}, row 0 is {first.dtype} of length "
                 f"{first.size}; all rows need one type and one length"
             )
-    return rows_from_vectors(vectors, first.size, first.dtype.newbyteorder("="))
+    dtype = FLOATS[0] if half_kind(first.dtype) else first.dtype.newbyteorder("=")
+    return rows_from_vectors(vectors, first.size, dtype)

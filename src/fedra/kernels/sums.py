@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedra.kernels.halves import BFLOAT16, widened
 from fedra.kernels.rows import as_rows
 from fedra.kernels.threads import column_blocks, over_blocks
 
@@ -29,12 +30,13 @@ def weighted_sum(updates: Any, weights: npt.ArrayLike, threads: int | None = Non
         return out
     # Filled up to a multiple of four with a row that counts for nothing.
     filled = np.concatenate([used, np.full(-len(used) % 4, used[0])])
-    addresses = rows.addresses[filled]
+    rows = rows.take(filled)
     factors = weights[filled]
     factors[len(used) :] = 0.0
 
     def work(start: int, stop: int) -> None:
-        compiled.weighted_sum_block(addresses, factors, start, stop, np.empty(_TILE), out)
+        part = rows.part(start, stop)
+        compiled.weighted_sum_block(part.addresses, factors, start, stop, np.empty(_TILE), out)
 
     for _ in over_blocks(work, column_blocks(rows.dimension, _TILE), threads):
         pass
@@ -55,7 +57,8 @@ def mixed_rows(updates: Any, matrix: npt.ArrayLike, threads: int | None = None) 
     out = np.zeros((len(factors), rows.dimension), dtype=rows.dtype)
 
     def work(start: int, stop: int) -> None:
-        compiled.mixed_rows_block(rows.addresses, factors, start, stop, np.empty(_MIXED_TILE), out)
+        part = rows.part(start, stop)
+        compiled.mixed_rows_block(part.addresses, factors, start, stop, np.empty(_MIXED_TILE), out)
 
     for _ in over_blocks(work, column_blocks(rows.dimension, _MIXED_TILE), threads):
         pass
@@ -70,10 +73,10 @@ def column_moments(updates: Any, threads: int | None = None) -> tuple[npt.NDArra
     if not len(rows):
         raise ValueError("no rows; a mean needs at least one")
     mean, deviation = np.empty(rows.dimension), np.empty(rows.dimension)
-    like = np.empty(0, dtype=rows.dtype)
 
     def work(start: int, stop: int) -> None:
-        compiled.moments_block(rows.addresses, start, stop, _TILE, like, mean, deviation)
+        part = rows.part(start, stop)
+        compiled.moments_block(part.addresses, start, stop, _TILE, part.like, mean, deviation)
 
     for _ in over_blocks(work, column_blocks(rows.dimension, _TILE), threads):
         pass
@@ -85,7 +88,7 @@ def largest_magnitudes(updates: Any, threads: int | None = None) -> npt.NDArray[
     from fedra.kernels import sums_compiled as compiled
 
     rows = as_rows(updates)
-    bits: Any = np.uint32 if rows.dtype == np.float32 else np.uint64
+    bits: Any = np.uint16 if rows.half else np.uint32 if rows.dtype == np.float32 else np.uint64
     mask = bits(np.iinfo(bits).max >> 1)
 
     def work(start: int, stop: int) -> npt.NDArray[Any]:
@@ -96,4 +99,5 @@ def largest_magnitudes(updates: Any, threads: int | None = None) -> npt.NDArray[
     total = np.zeros(len(rows), dtype=bits)
     for partial in over_blocks(work, column_blocks(rows.dimension, _TILE), threads):
         np.maximum(total, partial, out=total)
-    return total.view(rows.dtype).astype(np.float64)
+    stored = total.view({"": rows.dtype, "float16": np.dtype(np.float16), "bfloat16": BFLOAT16}[rows.half])
+    return widened(stored).astype(np.float64)

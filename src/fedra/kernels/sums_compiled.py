@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from fedra.kernels.pointers import row_part
+from fedra.kernels.pointers import row_part, write_part
 from fedra.kernels.wide import prefer_wide_vectors
 
 
@@ -31,8 +31,7 @@ def weighted_sum_block(addresses: Any, weights: Any, start: int, stop: int, buff
             c = row_part(addresses[i + 2], first, last, out)
             d = row_part(addresses[i + 3], first, last, out)
             _add_four(sums, a, b, c, d, weights[i : i + 4])
-        for k in range(last - first):
-            out[first + k] = sums[k]
+        write_part(out, first, sums, last - first)
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
@@ -52,8 +51,7 @@ def mixed_rows_block(addresses: Any, matrix: Any, start: int, stop: int, buffer:
             for j in range(matrix.shape[1]):
                 if matrix[i, j] != 0.0:
                     _add_one(sums, row_part(addresses[j], first, last, out[0]), matrix[i, j])
-            for k in range(last - first):
-                out[i, first + k] = sums[k]
+            write_part(out[i], first, sums, last - first)
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
@@ -92,6 +90,7 @@ def largest_bits(addresses: Any, start: int, stop: int, mask: Any, largest: Any)
     stream of reads does not fill the memory's bandwidth.
     """
     prefer_wide_vectors()
+    narrow = largest.dtype.type  # Numba takes what comes of two 32-bit numbers for 64 bits wide
     count = addresses.shape[0]
     whole = count - count % 4
     for i in range(0, whole, 4):
@@ -101,14 +100,14 @@ def largest_bits(addresses: Any, start: int, stop: int, mask: Any, largest: Any)
         d = row_part(addresses[i + 3], start, stop, largest)
         most_a, most_b, most_c, most_d = largest[i], largest[i + 1], largest[i + 2], largest[i + 3]
         for k in range(stop - start):
-            most_a = max(most_a, a[k] & mask)
-            most_b = max(most_b, b[k] & mask)
-            most_c = max(most_c, c[k] & mask)
-            most_d = max(most_d, d[k] & mask)
+            most_a = max(most_a, narrow(a[k] & mask))
+            most_b = max(most_b, narrow(b[k] & mask))
+            most_c = max(most_c, narrow(c[k] & mask))
+            most_d = max(most_d, narrow(d[k] & mask))
         largest[i], largest[i + 1], largest[i + 2], largest[i + 3] = most_a, most_b, most_c, most_d
     for i in range(whole, count):
         row = row_part(addresses[i], start, stop, largest)
         most = largest[i]
         for k in range(stop - start):
-            most = max(most, row[k] & mask)
+            most = max(most, narrow(row[k] & mask))
         largest[i] = most

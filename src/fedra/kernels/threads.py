@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice, pairwise
 from typing import TypeVar
 
 from fedra.checks import wrong
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 _MOST_BLOCKS = 64
@@ -36,10 +38,23 @@ def column_blocks(dimension: int, multiple: int) -> list[tuple[int, int]]:
 
 def over_blocks(work: Callable[[int, int], T], blocks: list[tuple[int, int]], threads: int | None) -> Iterator[T]:
     """Yield `work(start, stop)` for each block, in the blocks' order, `threads` of them at a time."""
-    workers = min(thread_count(threads), len(blocks))
+    return in_order(lambda block: work(*block), blocks, threads)
+
+
+def in_order(work: Callable[[S], T], items: Sequence[S], threads: int | None) -> Iterator[T]:
+    """Yield `work(item)` for each item, in the items' order, `threads` of them at a time.
+
+    Few results wait to be taken, however many items there are: each may be as large as a matrix of distances.
+    """
+    workers = min(thread_count(threads), len(items))
     if workers <= 1:
-        for start, stop in blocks:
-            yield work(start, stop)
+        for item in items:
+            yield work(item)
         return
+    left = iter(items)
     with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(lambda block: work(*block), blocks)
+        waiting: deque[Future[T]] = deque(pool.submit(work, item) for item in islice(left, 2 * workers))
+        while waiting:
+            result = waiting.popleft().result()
+            waiting.extend(pool.submit(work, item) for item in islice(left, 1))
+            yield result

@@ -100,7 +100,7 @@ class Rule(ABC):
 
         Args:
             updates: (n, d) matrix or n vectors, float32 or float64; NumPy, CPU torch, or anything with `__array__`
-                or DLPack. Read in place.
+                or DLPack. Read in place. Float16 and bfloat16 count as float32.
             quantities: n numbers, how many samples each client claims.
             client_ids: n identifiers for the verdict; default 0 .. n-1.
             state: what a stateful rule remembers, the last verdict's `state`; None before the first round.

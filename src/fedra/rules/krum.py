@@ -7,21 +7,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from fedra import checks
-from fedra.cohort import Cohort, Floats
-from fedra.kernels import column_mean_around_median, pairwise_squared_l2
+from fedra.cohort import Cohort
+from fedra.kernels import (
+    column_mean_around_median,
+    pairwise_squared_l2,
+    repeated_nearest,
+    squared_l2_triangle,
+)
+from fedra.kernels import nearest_sums as nearest_sums  # FedRA's scores take it from here
 from fedra.rules.base import Decision, Family, ascending_order
 from fedra.rules.malicious import AssumesMalicious
-
-
-def nearest_sums(distances: Floats, neighbours: int) -> Floats:
-    """Return for each client the sum of its `neighbours` smallest distances to others."""
-    others = distances.copy()
-    np.fill_diagonal(others, np.inf)
-    sums: Floats = np.sort(others, axis=1)[:, :neighbours].sum(axis=1)
-    return sums
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +41,7 @@ class _KrumLike(AssumesMalicious):
         """Average the clients of least score."""
         count = len(cohort)
         assumed = self.assumed_malicious(count)
-        scores = nearest_sums(pairwise_squared_l2(cohort.rows, cohort.threads), count - assumed - 2)
+        scores = nearest_sums(squared_l2_triangle(cohort.rows, cohort.threads), count - assumed - 2)
         chosen = ascending_order(scores)[: self.num_chosen(count, assumed)]
         kept = np.zeros(count, dtype=bool)
         kept[chosen] = True
@@ -127,7 +124,9 @@ class Bulyan(AssumesMalicious):
         """Pick theta clients, then average near their median."""
         count = len(cohort)
         assumed = self.assumed_malicious(count)
-        chosen = self._choose(pairwise_squared_l2(cohort.rows, cohort.threads), assumed)
+        distances = pairwise_squared_l2(cohort.rows, cohort.threads)
+        chosen = repeated_nearest(distances, assumed, count - 2 * assumed)
+        del distances
         kept = np.zeros(count, dtype=bool)
         kept[chosen] = True
         near = len(chosen) - 2 * assumed
@@ -137,16 +136,3 @@ class Bulyan(AssumesMalicious):
             num_malicious=assumed,
             reasons=[f"not among the {len(chosen)} that repeated Krum chose"] * count,
         )
-
-    @staticmethod
-    def _choose(distances: Floats, assumed: int) -> npt.NDArray[np.intp]:
-        count = len(distances)
-        left = np.arange(count)
-        chosen = []
-        for _ in range(count - 2 * assumed):
-            # The last picks have so few candidates left that Krum's own count of neighbours would be none.
-            neighbours = min(max(1, len(left) - assumed - 2), len(left) - 1)
-            best = ascending_order(nearest_sums(distances[np.ix_(left, left)], neighbours))[0]
-            chosen.append(left[best])
-            left = np.delete(left, best)
-        return np.array(chosen, dtype=np.intp)
