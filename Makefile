@@ -9,7 +9,7 @@ export FLWR_DISABLE_UPDATE_CHECK = 1
 export RAY_USAGE_STATS_ENABLED = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser test-deploy fuzz check format bench bench-simulation bench-flower bench-grids bench-attackers reproduction clean
+.PHONY: help install demo test test-browser test-deploy fuzz check format bench bench-simulation bench-flower bench-grids bench-audit bench-attackers reproduction clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -61,6 +61,9 @@ bench-simulation: $(STAMP) ## Compare the simulation with its peers
 
 bench-grids: $(STAMP) ## Time a grid with one and two workers, and the report of results/
 	$(BIN)/python benchmarks/grids.py
+
+bench-audit: $(STAMP) ## Time the page of an audit trail at two sizes
+	$(BIN)/python benchmarks/audit.py
 
 bench-attackers: $(STAMP) ## Measure what attackers get of a round under each rule
 	$(BIN)/python benchmarks/attackers.py
