@@ -70,15 +70,18 @@ class Federation:
         return np.sort(rng.choice(bad, min(_POOL, len(bad)), replace=False)).astype(np.int64)
 
 
+def partition_seed(config: SimulationConfig) -> int:
+    """Return the seed of the partition, as given or the data set's."""
+    seed = config.partition_seed
+    return default_partition_seed(config.dataset, config.seed) if seed is None else seed
+
+
 def make_federation(config: SimulationConfig, dataset: Dataset) -> Federation:
     """Cut the training data into clients and draw the malicious ones."""
-    seed = config.partition_seed
-    if seed is None:
-        seed = default_partition_seed(config.dataset, config.seed)
     clients = partition(
         dataset.train_labels,
         kind=config.partition,
-        seed=seed,
+        seed=partition_seed(config),
         alpha=config.dirichlet_alpha,
         max_quantity=config.max_quantity,
     )
@@ -86,7 +89,7 @@ def make_federation(config: SimulationConfig, dataset: Dataset) -> Federation:
     if config.num_sampled > total:
         raise ValueError(
             f"num_sampled={config.num_sampled} but the federation has only {total} clients ({config.dataset}, "
-            f"partition seed {seed}); sample fewer"
+            f"partition seed {partition_seed(config)}); sample fewer"
         )
     malicious = np.zeros(total, dtype=bool)
     if config.attacked:
