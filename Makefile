@@ -10,7 +10,7 @@ export RAY_USAGE_STATS_ENABLED = 0
 export NO_MKDOCS_2_WARNING = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser test-deploy docs notebooks fuzz check format bench bench-simulation bench-flower bench-grids bench-audit bench-attackers reproduction clean
+.PHONY: help install demo test test-browser test-deploy docs build notebooks fuzz check format bench bench-simulation bench-flower bench-grids bench-audit bench-attackers reproduction clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -42,6 +42,11 @@ test-deploy: $(STAMP) ## Run secure deployments with failures, minutes long
 
 docs: $(STAMP) ## Build the site into build/site; a warning or a link that leads nowhere is an error
 	$(BIN)/mkdocs build
+
+build: $(STAMP) ## Build wheel and source archive into dist/, and try the wheel in an environment of its own
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python .ci/wheel.py
 
 notebooks: $(STAMP) ## Run the notebooks and keep what they print
 	$(BIN)/python docs/_site/notebooks.py
