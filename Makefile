@@ -7,9 +7,10 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export FLWR_TELEMETRY_ENABLED = 0
 export FLWR_DISABLE_UPDATE_CHECK = 1
 export RAY_USAGE_STATS_ENABLED = 0
+export NO_MKDOCS_2_WARNING = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser test-deploy fuzz check format bench bench-simulation bench-flower bench-grids bench-attackers contest reproduction clean
+.PHONY: help install demo test test-browser test-deploy docs build notebooks fuzz check format bench bench-simulation bench-flower bench-grids bench-audit bench-attackers contest reproduction clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -20,7 +21,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else f"fedra needs Python 3.11 to 3.13, this is {v[0]}.{v[1]}; set PYTHON=python3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25,<27"
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[all,bench,dev]"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[all,bench,dev,docs]"
 	@touch $@
 
 demo: $(STAMP) ## Show the main job on embedded data
@@ -38,6 +39,17 @@ test-browser: $(STAMP) ## Click through a report in Chromium, installed from Deb
 
 test-deploy: $(STAMP) ## Run secure deployments with failures, minutes long
 	$(BIN)/python -m pytest -q -m slow_deployment
+
+docs: $(STAMP) ## Build the site into build/site; a warning or a link that leads nowhere is an error
+	$(BIN)/mkdocs build
+
+build: $(STAMP) ## Build wheel and source archive into dist/, and try the wheel in an environment of its own
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python .ci/wheel.py
+
+notebooks: $(STAMP) ## Run the notebooks and keep what they print
+	$(BIN)/python docs/_site/notebooks.py
 
 fuzz: $(STAMP) ## Send 100,000 mutated replies to each strategy; COUNT=, SEED= choose others
 	$(BIN)/python -m tests.security.fuzz --count $(or $(COUNT),100000) --seed $(or $(SEED),0)
@@ -61,6 +73,9 @@ bench-simulation: $(STAMP) ## Compare the simulation with its peers
 
 bench-grids: $(STAMP) ## Time a grid with one and two workers, and the report of results/
 	$(BIN)/python benchmarks/grids.py
+
+bench-audit: $(STAMP) ## Time the page of an audit trail at two sizes
+	$(BIN)/python benchmarks/audit.py
 
 bench-attackers: $(STAMP) ## Measure what attackers get of a round under each rule
 	$(BIN)/python benchmarks/attackers.py

@@ -218,6 +218,23 @@ class Deployment:
             raise RuntimeError(f"flwr {' '.join(arguments)} failed ({done.returncode}):\n{done.stdout}")
         return done.stdout
 
+    def show(self, *arguments: str) -> None:
+        """Call flwr and print its lines as they come."""
+        command = [str(COMMANDS / "flwr"), *arguments]
+        with subprocess.Popen(
+            command,
+            env={**self.environment, "PYTHONUNBUFFERED": "1"},
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                print(line, end="", flush=True)
+        if process.returncode:
+            raise RuntimeError(f"flwr {' '.join(arguments)} failed ({process.returncode})")
+
     def kill_supernode(self, place: int) -> None:
         """End a SuperNode and what it started at once, as a power cut would."""
         process = self.supernodes.pop(place)
@@ -308,15 +325,19 @@ def main() -> None:
         tempfile.TemporaryDirectory(prefix="flower-mnist-") as folder,
         Deployment(Path(folder), nodes=arguments.nodes, secure=arguments.secure) as deployment,
     ):
+        print("starting the SuperLink", flush=True)
         deployment.start_superlink()
         for place in range(arguments.nodes):
+            liar = " (it lies)" if place < arguments.malicious else ""
+            print(f"starting SuperNode {place + 1} of {arguments.nodes}{liar}", flush=True)
             key = None
             if arguments.secure:
                 key = make_key(Path(folder) / f"node-{place}")
                 deployment.register(key, f"node-{place}")
             deployment.start_supernode(place, "malicious=true" if place < arguments.malicious else "", key)
         options = ["--run-config", arguments.run_config] if arguments.run_config else []
-        print(deployment.flwr("run", str(APP), CONNECTION, "--stream", *options, timeout=3600))
+        print("running the app; its first lines come when the SuperNodes are connected", flush=True)
+        deployment.show("run", str(APP), CONNECTION, "--stream", *options)
 
 
 if __name__ == "__main__":

@@ -10,10 +10,11 @@ from tests.audit.records import round_record
 from fedra.audit import AuditLog, read_trail
 from fedra.audit import reading as module
 from fedra.audit.log import record_lines
+from fedra.audit.reading import check_trail
 
 
 def test_a_missing_file_is_an_error_that_says_what_to_do(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no audit trail at .*the strategy's `audit`"):
+    with pytest.raises(FileNotFoundError, match=r"no audit trail at .*; give the file that `audit=`"):
         read_trail(tmp_path / "none.jsonl")
 
 
@@ -76,3 +77,23 @@ def test_any_bytes_are_read(tmp_path_factory, data):
     trail = read_trail(path)
     assert trail.clients == trail.rounds == ()
     assert trail.unreadable <= data.count(b"\n") + 1
+
+
+def test_a_folder_is_told_with_what_to_give_instead(tmp_path):
+    with pytest.raises(ValueError, match=r"is a folder, not an audit trail; give the file that `audit=`"):
+        read_trail(tmp_path)
+    AuditLog(tmp_path / "audit.jsonl").round(round_record())
+    with pytest.raises(ValueError, match=r"give a file, such as .*audit\.jsonl$"):
+        read_trail(tmp_path)
+    (tmp_path / "config.toml").touch()
+    with pytest.raises(ValueError, match=r"it holds simulated runs: fedra report "):
+        read_trail(tmp_path)
+
+
+def test_a_file_without_one_line_of_a_trail_is_no_trail(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("one\ntwo\n")
+    with pytest.raises(ValueError, match=r"notes\.txt is not an audit trail: its 2 lines are not .*; give the file"):
+        check_trail(path, read_trail(path))
+    path.write_text("")
+    check_trail(path, read_trail(path))

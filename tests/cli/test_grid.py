@@ -72,6 +72,26 @@ def test_a_grid_runs_once() -> None:
     }
 
 
+def test_data_are_looked_for_before_the_first_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FEDRA_DATA", raising=False)
+    text = 'datasets = ["digits", "mnist"]\n' + SMALL.lstrip()
+    told = call(text, "--data-dir", str(tmp_path / "none"), "--workers", "1")
+    assert told.exit_code == 2
+    assert f"mnist is missing: get it with: fedra data get mnist --data-dir {tmp_path / 'none'}" in told.stderr
+    assert not Path("runs").exists()
+    dry = call(text, "--data-dir", str(tmp_path / "none"), "--dry-run")
+    assert dry.exit_code == 0
+    assert "mnist is missing" in dry.stderr
+    (missing,) = json.loads(call(text, "--dry-run", "--json").stdout)["missing_data"]
+    assert missing.startswith("mnist is missing")
+
+
+def test_where_data_lie_makes_no_other_runs() -> None:
+    names = [each["run"] for each in json.loads(call(SMALL, "--dry-run", "--json").stdout)["runs"]]
+    moved = json.loads(call(SMALL, "--dry-run", "--json", "--data-dir", "elsewhere").stdout)["runs"]
+    assert [each["run"] for each in moved] == names
+
+
 def test_a_dry_run_tells_and_writes_nothing() -> None:
     done = call(SMALL, "--dry-run")
     assert done.exit_code == 0

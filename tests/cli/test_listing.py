@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import io
+
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from fedra import RULES
 from fedra.attacks import ATTACKS
-from fedra.cli import app
+from fedra.cli import app, listing
 
 
 def printed(*arguments: str) -> str:
@@ -25,6 +28,17 @@ def test_rules_are_listed_with_family_and_parameters() -> None:
         assert rule.family in line_of(name, text)
     assert "gamma=0.1" in line_of("fedra", text)
     assert "Σ_i q^i g^i / Σ_i q^i" in line_of("fedavg", text)
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_on_a_terminal_each_parameter_has_its_line(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    text = io.StringIO()
+    monkeypatch.setattr(listing, "console", Console(file=text, width=width, force_terminal=True, color_system=None))
+    listing.rules()
+    lines = text.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    assert "      gamma=0.1" in [line.rstrip() for line in lines]
+    assert all(f"{name}  {rule.family}" in [line.rstrip() for line in lines] for name, rule in RULES.items())
 
 
 def test_attacks_are_listed_with_parameters() -> None:

@@ -28,7 +28,7 @@ def invoke(*args: object) -> str:
 def test_a_run_is_tracked_beside_its_records(tmp_path: Path) -> None:
     flags = ("--rounds", 4, "--num-sampled", 10, "--out", tmp_path / "one", "-q")
     invoke("run", *flags, "--track", "tensorboard", "--track", f"mlflow folder={tmp_path / 'm'}")
-    assert rounds_in(tmp_path / "one" / "tensorboard" / "one") == [0, 1, 2, 3]
+    assert rounds_in(tmp_path / "one" / "tensorboard" / "one") == [1, 2, 3, 4]
     assert (tmp_path / "m" / "mlflow.db").is_file()
 
 
@@ -37,7 +37,7 @@ def test_the_runs_of_a_grid_are_tracked_in_one_place(tmp_path: Path) -> None:
     invoke("grid", tmp_path / "g.toml", "--out", tmp_path / "g", "--workers", 2, "--track", "tensorboard", "-q")
     tracked = tmp_path / "g" / "tracking" / "tensorboard"
     assert {folder.name for folder in tracked.iterdir()} == {run.name for run in (tmp_path / "g" / "runs").iterdir()}
-    assert all(rounds_in(folder) == [0, 1, 2, 3] for folder in tracked.iterdir())
+    assert all(rounds_in(folder) == [1, 2, 3, 4] for folder in tracked.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from fedra.cli import progress
-from fedra.server import RoundRecord
+from fedra.server import RoundRecord, RunInfo
 
 
 def record(number: int, **measured: float) -> RoundRecord:
@@ -31,8 +31,9 @@ def lines_of(monkeypatch: pytest.MonkeyPatch, *, width: int, terminal: bool, lab
     monkeypatch.setattr(progress, "errors", console)
     monkeypatch.setattr(progress, "is_terminal", lambda: terminal)
     with progress.progress_bar(label, total) as (observer,):
-        for number in range(total):
-            observer.round(record(number, **({"accuracy": 94.71} if number == total - 1 else {})))
+        observer.start(RunInfo(run="r", platform="simulation", rule="fedra", rounds=total))
+        for number in range(1, total + 1):
+            observer.round(record(number, **({"accuracy": 94.71} if number == total else {})))
     return [line for line in text.getvalue().replace("\r", "\n").splitlines() if line.strip()]
 
 
@@ -49,6 +50,29 @@ def test_the_bar_fits_its_terminal_and_shows_every_figure(
     assert shown.count("…") <= 1
     if width >= 100:
         assert label in shown
+
+
+@pytest.mark.parametrize("width", [60, 66, 79])
+@pytest.mark.parametrize("label", ["fedra / lie", "multi-krum / label-flip"])
+def test_on_a_narrow_terminal_it_is_one_line_without_what_was_caught(
+    monkeypatch: pytest.MonkeyPatch, width: int, label: str
+) -> None:
+    lines = lines_of(monkeypatch, width=width, terminal=True, label=label, total=10_000)
+    shown = re.sub(r"\x1b\[[?\d]*\w", "", next(line for line in reversed(lines) if "left" in line))
+    assert len(shown) <= width
+    for figure in ("10000/10000", "acc 94.7", "/s", "left"):
+        assert figure in shown, shown
+    assert "caught" not in shown
+    assert shown.count("…") <= 1
+
+
+def test_a_run_with_nothing_left_to_do_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = io.StringIO()
+    monkeypatch.setattr(progress, "errors", Console(file=text, width=80, force_terminal=True))
+    monkeypatch.setattr(progress, "is_terminal", lambda: True)
+    with progress.progress_bar("fedra / lie", 5):
+        pass
+    assert text.getvalue() == ""
 
 
 def test_lines_come_at_the_end_and_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:

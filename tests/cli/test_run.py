@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from fedra.cli import app
+from fedra.cli.run import run
 from fedra.simulation import SimulationConfig, read_toml, simulate
 
 FAST = ("--rounds", "3", "--num-sampled", "10", "--eval-every", "2")
@@ -178,7 +180,8 @@ def test_something_may_stand_before_the_rule() -> None:
         (["--num-sampled", "3"], "fedra needs n > 2m+2 for m assumed malicious clients, but has n = 3 and m = 1"),
         (["--config", "none.toml"], "there is no configuration file none.toml"),
         (["--resume", "nowhere"], "nowhere is not a run folder"),
-        (["--resume", "nowhere", "--rounds", "3"], "--resume takes its settings from the run folder; give no others"),
+        (["--resume", "nowhere", "--seed", "3"], "--resume takes its settings from the run folder; give no others"),
+        (["--resume", "nowhere", "--rounds", "3"], "nowhere is not a run folder"),
     ],
 )
 def test_a_mistake_is_one_line_before_any_work(arguments: list[str], message: str) -> None:
@@ -251,6 +254,48 @@ def test_output_that_nobody_looks_at_is_plain_lines() -> None:
     assert "mean error of the estimated number of malicious clients" in figures
     assert not set("│┃━─") & set(result.stdout)
     assert result.stdout.splitlines()[-1] == "records: x"
+
+
+def test_more_rounds_go_on_with_a_run_that_was_complete() -> None:
+    ran(*FAST, "--attack", "lie", "--out", "x", "--quiet")
+    again = ran("--resume", "x")
+    assert again.stderr == "all rounds were done before; --rounds MORE goes on\n"
+    longer = ran("--resume", "x", "--rounds", "6")
+    assert "round 6/6" in longer.stderr
+    result = json.loads((Path("x") / "result.json").read_text(encoding="utf-8"))
+    straight = json.loads(ran(*FAST, "--attack", "lie", "--rounds", "6", "--out", "y", "--json").stdout)
+    assert (result["rounds"], result["weights_sha256"]) == (6, straight["weights_sha256"])
+    assert "rounds=2, and x is a run of 6 rounds; give more, or none" in mistake("--resume", "x", "--rounds", "2")
+
+
+def test_the_stated_defaults_are_those_of_a_configuration() -> None:
+    defaults = {field.name: field.default for field in fields(SimulationConfig)}
+    stated = {
+        name: option.show_default
+        for name, kind in get_type_hints(run, include_extras=True).items()
+        for option in getattr(kind, "__metadata__", ())
+        if isinstance(option.show_default, str)
+    }
+    assert stated == {name: str(defaults[name]) for name in stated}
+    plain = {
+        name
+        for name, default in defaults.items()
+        if default is not None and not name.endswith("_params") and isinstance(default, str | int | float)
+    }
+    assert stated.keys() == plain
+
+
+def test_a_run_states_every_setting_in_its_folder() -> None:
+    ran(*FAST, "--out", "x", "--quiet")
+    text = (Path("x") / "config.toml").read_text(encoding="utf-8")
+    for field in fields(SimulationConfig):
+        assert re.search(rf"\b{field.name}\b", text), field.name
+    for line in ('# model = "logistic"', "# lr = 0.01", "# partition_seed = 161"):
+        assert line in text.splitlines()
+    ran(*FAST, "--lr", "0.5", "--out", "y", "--quiet")
+    text = (Path("y") / "config.toml").read_text(encoding="utf-8")
+    assert "# lr" not in text
+    assert "lr = 0.5" in text.splitlines()
 
 
 def test_quiet_says_nothing() -> None:

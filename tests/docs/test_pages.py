@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
 BENCHMARKS = {path.stem for path in (ROOT / "benchmarks" / "results").glob("*.md")}
 QUOTED = [
@@ -39,7 +39,9 @@ def test_the_readme_snippet_catches_its_liar() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+        # Pages that are made while the site is built; the build looks at links to them.
+        made = target.endswith("reference/command-line.md") or (page.parent / target).with_suffix(".ipynb").exists()
+        assert made or (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
 def test_there_are_quoted_figures() -> None:

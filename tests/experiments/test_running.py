@@ -50,7 +50,7 @@ def test_observers_go_with_each_run_to_its_process(tmp_path: Path) -> None:
     assert {file.name for file in (tmp_path / "notes").iterdir()} == set(grid.runs)
     for run, config in grid.runs.items():
         lines = (tmp_path / "notes" / run).read_text(encoding="utf-8").splitlines()
-        rounds = [f"round {number} 10" for number in range(4)]
+        rounds = [f"round {number} 10" for number in range(1, 5)]
         assert lines == [f"start simulation 0 {config.rule}", *rounds, f"end {hashes[run]}"]
 
 
@@ -74,7 +74,7 @@ def test_a_grid_goes_on_with_what_a_rule_remembered(tmp_path: Path, rule: str) -
     (tmp_path / "notes").mkdir()
     observers = [Notes(tmp_path / "notes")]
     outcome = run_grid(grid, out=tmp_path, name="g", engine=LocalEngine(workers=1), observers=observers)
-    assert (tmp_path / "notes" / name).read_text(encoding="utf-8").startswith(f"start simulation 3 {rule}\nround 3 10")
+    assert (tmp_path / "notes" / name).read_text(encoding="utf-8").startswith(f"start simulation 3 {rule}\nround 4 10")
     assert list(outcome.results["weights_sha256"]) == [simulate(config).summary["weights_sha256"]]
     assert json.loads((tmp_path / "runs" / name / "result.json").read_text(encoding="utf-8"))["rounds"] == 6
 

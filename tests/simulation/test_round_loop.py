@@ -94,7 +94,7 @@ def test_observers_see_the_start_each_round_and_the_end(tmp_path: Path) -> None:
     assert info.rule.startswith("FedRA(")
     assert SimulationConfig.from_dict(info.settings) == CONFIG
     assert seen.ended == [(info, result.summary)]
-    assert [record.round for record in seen.rounds] == result.rounds["round"].tolist()
+    assert [record.round for record in seen.rounds] == (result.rounds["round"] + 1).tolist()
     for record, (_, line) in zip(seen.rounds, result.rounds.iterrows(), strict=True):
         assert (record.run, record.rule, record.phase) == ("first", "fedra", "train")
         assert abs(time.time() - record.time) < 600
@@ -129,7 +129,7 @@ def test_an_observer_sees_a_round_after_its_checkpoint(tmp_path: Path) -> None:
                 covered[record.round] = int(stored.metadata()["round"])
 
     simulate(CONFIG, out=path, dataset=digits(), observers=[Calling(look)])
-    assert covered == {1: 2, 2: 2, 3: 4, 4: 4}
+    assert covered == {2: 2, 3: 2, 4: 4, 5: 4}
 
 
 def test_a_resumed_run_says_how_many_rounds_were_done_before(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_resumed_run_says_how_many_rounds_were_done_before(tmp_path: Path) -> 
     assert stopped.ended == [(stopped.started[0], {})]
     result = resume(tmp_path / "run", dataset=digits(), observers=[resumed])
     assert (resumed.started[0].run, resumed.started[0].rounds_done) == ("run", 3)
-    assert [record.round for record in resumed.rounds] == [3, 4]
+    assert [record.round for record in resumed.rounds] == [4, 5]
     assert resumed.ended == [(resumed.started[0], result.summary)]
     again = Recording()
     resume(tmp_path / "run", dataset=digits(), observers=[again])

@@ -135,7 +135,7 @@ def test_interrupted_after_any_round_no_finished_round_is_lost(tmp_path: Path, n
         simulate(CONFIG, out=path, dataset=digits(), observers=[stop_in(number)])
     rounds: list[int] = []
     result = resume(path, dataset=digits(), observers=[Calling(lambda record: rounds.append(record.round))])
-    assert rounds == list(range(number + 1, 7))
+    assert rounds == list(range(number + 2, 8))
     assert_same(result, uninterrupted())
 
 
@@ -253,3 +253,74 @@ def test_a_mistake_leaves_no_folder_behind(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has only 140 clients"):
         simulate(config, out=tmp_path / "run", dataset=digits())
     assert not (tmp_path / "run").exists()
+
+
+@cache
+def straight() -> SimulationResult:
+    return simulate(dataclasses.replace(CONFIG, rounds=12), dataset=digits())
+
+
+def assert_extended(found: SimulationResult) -> None:
+    """Like a run that was begun with twelve rounds, but for the accuracy where it was to end before, after seven."""
+    pd.testing.assert_frame_equal(found.clients, straight().clients, check_exact=True)
+    measured = found.rounds["accuracy"].notna()
+    assert (found.rounds["round"][measured] + 1).tolist() == sorted([*range(2, 13, 2), *([7] if measured[6] else [])])
+    rest = found.rounds.drop(columns="accuracy")
+    pd.testing.assert_frame_equal(rest, straight().rounds.drop(columns="accuracy"), check_exact=True)
+    assert found.summary["weights_sha256"] == straight().summary["weights_sha256"]
+    assert (found.summary["rounds"], found.summary["config"]["rounds"]) == (12, 12)
+
+
+@pytest.mark.parametrize("stopped_in", [None, 0, 4])
+def test_a_run_is_extended_whether_it_was_complete_or_not(tmp_path: Path, stopped_in: int | None) -> None:
+    path = tmp_path / "run"
+    if stopped_in is None:
+        simulate(CONFIG, out=path, dataset=digits())
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            simulate(CONFIG, out=path, dataset=digits(), observers=[stop_in(stopped_in)])
+    comments = [line for line in (path / "config.toml").read_text().splitlines() if line.startswith("#")]
+    assert_extended(resume(path, dataset=digits(), rounds=12))
+    assert [line for line in (path / "config.toml").read_text().splitlines() if line.startswith("#")] == comments
+    assert_extended(resume(path, dataset=digits()))
+    assert not (path / "parts").exists()
+
+
+@pytest.mark.parametrize("fatal", range(1, 8))
+def test_killed_while_a_run_is_extended_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fatal: int) -> None:
+    """Whatever is written or removed when the process ends, the folder is a run of seven rounds or of twelve."""
+    path, steps = tmp_path / "run", 0
+    simulate(CONFIG, out=path, dataset=digits())
+
+    def step(real: Any) -> Any:
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            if steps >= fatal:
+                raise Killed
+            return real(*args, **kwargs)
+
+        return counted
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_folder, "write_whole", step(run_folder.write_whole))
+        patch.setattr(run_folder, "write_text", step(run_folder.write_text))
+        patch.setattr(Path, "unlink", step(Path.unlink))
+        try:
+            RunFolder.existing(path)[0].extend(CONFIG, 12)
+        except Killed:
+            assert steps >= fatal
+    settings = RunFolder.existing(path)[1]
+    found = resume(path, dataset=digits())
+    if settings.rounds == 7:
+        assert_same(found, uninterrupted())
+    assert_extended(resume(path, dataset=digits(), rounds=12))
+
+
+def test_a_run_cannot_be_made_shorter(tmp_path: Path) -> None:
+    simulate(CONFIG, out=tmp_path / "run", dataset=digits())
+    with pytest.raises(ValueError, match=r"rounds=3, and .*run is a run of 7 rounds; give more, or none"):
+        resume(tmp_path / "run", dataset=digits(), rounds=3)
+    with pytest.raises(ValueError, match="rounds=0"):
+        resume(tmp_path / "run", dataset=digits(), rounds=0)
+    assert_same(resume(tmp_path / "run", dataset=digits(), rounds=7), uninterrupted())

@@ -117,7 +117,7 @@ def test_a_former_name_does_not_save_senseless_figures(tmp_path: Path) -> None:
 
 def test_what_does_not_fit_together_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     run = written(tmp_path / "run", until_2=OUTCOMES[:2], until_4=OUTCOMES[1:3])
-    with pytest.raises(ValueError, match=r"rounds-00000004\.parquet does not have the rounds of rounds 2 to 3"):
+    with pytest.raises(ValueError, match=r"rounds-00000004\.parquet does not have the rounds of rounds 3 to 4"):
         read_records(run, rounds=4, whole=False)
     (run / "parts/rounds-00000004.parquet").unlink()
     with pytest.raises(ValueError, match="has no rounds after round 2, and 4 rounds are done"):
@@ -133,7 +133,7 @@ def test_a_run_without_records_has_empty_ones(tmp_path: Path) -> None:
 
 def test_observers_get_a_rounds_figures_and_its_clients() -> None:
     record = round_record(outcome(3, [False, True, True, False], accuracy=50.0), run="r", time=12.5)
-    assert (record.run, record.round, record.phase, record.time) == ("r", 3, "train", 12.5)
+    assert (record.run, record.round, record.phase, record.time) == ("r", 4, "train", 12.5)
     assert (record.rule, record.num_malicious, record.note) == ("fedavg", 1, "")
     assert record.metrics == {"accuracy": 50.0, "caught": 1.0, "missed": 1.0, "wrongly_rejected": 1.0}
     assert (record.kept, record.rejected, len(record.clients)) == (2, 2, 4)

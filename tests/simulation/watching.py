@@ -37,10 +37,10 @@ class Recording(Observer):
 
 
 def stop_in(number: int) -> Observer:
-    """Interrupt a run in this round, which is finished by then."""
+    """Interrupt a run in the round after so many, which is finished by then."""
 
     def stop(record: RoundRecord) -> None:
-        if record.round == number:
+        if record.round == number + 1:
             raise KeyboardInterrupt
 
     return Calling(stop)

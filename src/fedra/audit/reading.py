@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from fedra.audit.gaps import Gap, find_gaps
 from fedra.audit.log import rotated
 from fedra.checks import is_number, is_whole
 from fedra.untrusted import MEBIBYTE, opened, parsed_json
@@ -15,6 +17,7 @@ from fedra.untrusted import MEBIBYTE, opened, parsed_json
 # A reply's line has a few hundred bytes.
 LONGEST_LINE = MEBIBYTE
 MOST_BYTES = 512 * MEBIBYTE
+_GIVE = "give the file that `audit=` of the strategy or aggregator names, such as audit.jsonl"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,15 +37,15 @@ class Trail:
         """How many lines the disk did not take, as the rounds that followed say."""
         return sum(round_.get("lines_lost", 0) for round_ in self.rounds)
 
+    @cached_property
+    def gaps(self) -> tuple[Gap, ...]:
+        """The training rounds that the trail lacks."""
+        return tuple(find_gaps(self.rounds, whole=not self.skipped_bytes))
+
 
 def read_trail(path: str | os.PathLike[str]) -> Trail:
     """Read a trail and the files rotated away from it; a line that is torn or not as it should be is counted."""
-    current = Path(path)
-    files = [file for _, file in rotated(current)] if current.parent.is_dir() else []
-    if os.path.lexists(current):
-        files.append(current)
-    if not files:
-        raise FileNotFoundError(f"no audit trail at {current}; give the path that the strategy's `audit` was given")
+    files = trail_files(path)
     rounds: list[Mapping[str, Any]] = []
     clients: list[Mapping[str, Any]] = []
     unreadable = 0
@@ -50,7 +53,7 @@ def read_trail(path: str | os.PathLike[str]) -> Trail:
     texts: dict[str, str] = {}
     for file, begin in begins.items():
         for line in _lines(file, begin):
-            record = None if line is None else _record(line, texts)
+            record = None if line is None else read_line(line, texts)
             if record is None:
                 unreadable += 1
             elif record["kind"] == "client":
@@ -60,6 +63,36 @@ def read_trail(path: str | os.PathLike[str]) -> Trail:
     return Trail(
         rounds=tuple(rounds), clients=tuple(clients), unreadable=unreadable, skipped_bytes=sum(begins.values())
     )
+
+
+def trail_files(path: str | os.PathLike[str]) -> list[Path]:
+    """Return the files of a trail, oldest first; an error that says what to give where there is none."""
+    current = Path(path)
+    if current.is_dir():
+        raise ValueError(f"{current} is a folder, not an audit trail; {_instead(current)}")
+    files = [file for _, file in rotated(current)] if current.parent.is_dir() else []
+    if os.path.lexists(current):
+        files.append(current)
+    if not files:
+        raise FileNotFoundError(f"no audit trail at {current}; {_GIVE}")
+    return files
+
+
+def check_trail(path: str | os.PathLike[str], trail: Trail) -> None:
+    """Raise where a file has lines, and not one of them is one of a trail; a trail without lines has just begun."""
+    if trail.unreadable and not trail.rounds and not trail.clients:
+        lines = f"its {trail.unreadable} lines are" if trail.unreadable > 1 else "its one line is"
+        raise ValueError(f"{Path(path)} is not an audit trail: {lines} not as fedra writes them; {_GIVE}")
+
+
+def _instead(folder: Path) -> str:
+    """Return what to do about a folder."""
+    if (folder / "config.toml").is_file() or (folder / "results.csv").is_file():
+        return f"it holds simulated runs: fedra report {folder}"
+    found = sorted(file.name for file in folder.glob("*.jsonl") if file.is_file())
+    if not found:
+        return _GIVE
+    return f"give a file, such as {folder / found[0]}"
 
 
 def _begins(files: list[Path]) -> dict[Path, int]:
@@ -144,7 +177,7 @@ _OPTIONAL: dict[str, dict[str, Callable[[Any], bool]]] = {
 }
 
 
-def _record(line: bytes, texts: dict[str, str]) -> dict[str, Any] | None:
+def read_line(line: bytes, texts: dict[str, str]) -> dict[str, Any] | None:
     """Return what of a line a summary looks at, each of the right kind; None where the line is unreadable."""
     try:
         record = parsed_json(line)

@@ -5,8 +5,11 @@ Commands import the simulation, and torch with it, when they run: `fedra rules` 
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
+from fedra import __version__
 from fedra.cli.audit import audit
 from fedra.cli.contest import contest
 from fedra.cli.data import data_app
@@ -23,8 +26,27 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    # Click suggests one itself.
+    suggest_commands=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fedra {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _fedra(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Hold what all commands share."""
+
+
 app.command()(run)
 app.command()(grid)
 app.command()(paper)

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from fedra.cli.console import console, errors, is_terminal, print_table, terminated_as_interrupted
 from fedra.cli.options import Engines
+from fedra.data import dataset_status
 from fedra.experiments import (
     Engine,
     Event,
@@ -39,6 +40,7 @@ from fedra.trackers import make_trackers
 
 _SECONDS_BETWEEN_LINES = 10.0
 _MOST_LISTED = 16
+_LEAST_BAR, _MOST_BAR = 4, 24
 
 Watch = Callable[[Event], None]
 
@@ -85,6 +87,19 @@ class Plan:
     def counts(self) -> dict[str, int]:
         """How many cells, distinct runs, and runs to do."""
         return {"cells": len(self.cells.cells), "distinct": len(self.cells.runs), "missing": len(self.missing)}
+
+    def missing_data(self) -> list[str]:
+        """Return a line for each data set that runs need and that is not there, with what to do."""
+        needed: dict[tuple[str, str | None], None] = {}
+        for job in self.missing:
+            place = None if job.config.data_dir is None else str(job.config.data_dir)
+            needed.setdefault((job.config.dataset, place))
+        return [
+            f"{status.name} is {status.state}: {status.remedy}, and name that directory by --data-dir or FEDRA_DATA"
+            for name, place in needed
+            for status in dataset_status(place)
+            if status.name == name and not status.ready
+        ]
 
     def print_counts(self) -> None:
         """Print how many cells are how many runs."""
@@ -195,8 +210,11 @@ def _summary(tally: Tally) -> str:
 
 def _picture(tally: Tally) -> Group:
     whole = Table.grid(padding=(0, 2, 0, 0))
-    bar = ProgressBar(total=max(1, len(tally.runs)), completed=tally.ended, width=24)
-    whole.add_row(bar, Text(_summary(tally), style="bold red" if tally.failed else "bold"))
+    words = _summary(tally)
+    # A bar is worth less than the words beside it.
+    width = max(_LEAST_BAR, min(_MOST_BAR, errors.width - len(words) - 4))
+    bar = ProgressBar(total=max(1, len(tally.runs)), completed=tally.ended, width=width)
+    whole.add_row(bar, Text(words, style="bold red" if tally.failed else "bold"))
     running = Table.grid(padding=(0, 2, 0, 0))
     running.add_column(overflow="ellipsis", no_wrap=True)
     for name, state in list(tally.running.items())[:_MOST_LISTED]:

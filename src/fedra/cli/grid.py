@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
-from fedra.cli.console import errors_reported
-from fedra.cli.options import AsJson, DryRun, EngineChoice, Engines, Quiet, RayAddress, Track, Workers
+from fedra.cli.console import errors, errors_reported
+from fedra.cli.options import AsJson, DataDir, DryRun, EngineChoice, Engines, Quiet, RayAddress, Track, Workers
 
 
 def grid(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="TOML file with the grid.")],
     out: Annotated[Path | None, typer.Option(help="Folder for all runs; default: runs/ and the file's name.")] = None,
+    data_dir: DataDir = None,
     workers: Workers = None,
     engine: EngineChoice = Engines.LOCAL,
     ray_address: RayAddress = None,
@@ -32,16 +33,24 @@ def grid(
 
     with errors_reported():
         options = EngineOptions(kind=engine, workers=workers, ray_address=ray_address)
-        plan = Plan.of(Grid.read(file, trust=trust), out or Path("runs") / file.stem, file.stem)
+        cells = Grid.read(file, trust=trust)
+        if data_dir is not None:
+            cells = cells.with_data_dir(data_dir)
+        plan = Plan.of(cells, out or Path("runs") / file.stem, file.stem)
         silent = quiet or as_json
         if not silent:
             plan.print_counts()
         if dry_run:
             if as_json:
-                typer.echo(json.dumps(plan.as_dict(), indent=2))
+                typer.echo(json.dumps({**plan.as_dict(), "missing_data": plan.missing_data()}, indent=2))
             else:
                 plan.print_runs()
+                for missing in plan.missing_data():
+                    errors.print(missing, soft_wrap=True, markup=False)
             return
+        # On a cluster the data lie elsewhere, and only its machines can look.
+        if engine is Engines.LOCAL and (absent := plan.missing_data()):
+            raise ValueError("; ".join(absent))
         outcome = run_plan(plan, options, silent=silent, track=track or ())
     if as_json:
         typer.echo(json.dumps(outcome.as_dict(), indent=2))

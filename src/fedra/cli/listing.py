@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from fedra.attacks import ATTACKS, QUANTITY_ATTACKS, attack_parameters
@@ -32,20 +33,18 @@ _SYMBOLS = {
 
 def rules() -> None:
     """List the aggregation rules, their families and parameters."""
-    table = Table("rule", "family", "what it is", "parameters", title="Aggregation rules")
-    for name, rule in RULES.items():
-        table.add_row(name, str(rule.family), _first_sentence(rule), _parameters(rule_parameters(name)))
-    print_table(table)
+    lines = [(name, str(rule.family), _first_sentence(rule), rule_parameters(name)) for name, rule in RULES.items()]
+    _print_listing("Aggregation rules", ("rule", "family"), lines)
 
 
 def attacks() -> None:
     """List the attacks on updates and on quantities, and what each must know."""
-    table = Table("attack", "knows", "what it is", "parameters", title="Update attacks")
+    lines = []
     for name, attack in ATTACKS.items():
         parameters = attack_parameters(name)
         knows = "own or all" if "knowledge" in parameters else str(attack().knowledge)
-        table.add_row(name, knows, _first_sentence(attack), _parameters(parameters))
-    print_table(table)
+        lines.append((name, knows, _first_sentence(attack), parameters))
+    _print_listing("Update attacks", ("attack", "knows"), lines)
     table = Table("attack", "knows", "what is claimed", "flag", title="Quantity attacks")
     for name, quantity in QUANTITY_ATTACKS.items():
         flags = [f"--{field.name.replace('_', '-')}" for field in fields(quantity)]  # type: ignore[arg-type]
@@ -68,5 +67,22 @@ def _first_sentence(kind: type[Any]) -> str:
     return escape(line.replace("\\", ""))
 
 
-def _parameters(parameters: dict[str, Any]) -> str:
-    return escape(", ".join(f"{name}={default!r}" for name, default in parameters.items())) or "-"
+def _print_listing(title: str, heads: tuple[str, str], lines: list[tuple[str, str, str, dict[str, Any]]]) -> None:
+    """Print paragraphs with a line for each parameter on a terminal, elsewhere one line for each name."""
+    if console.is_terminal:
+        console.print(f"[bold]{title}[/]")
+        for name, kind, what, parameters in lines:
+            console.print(f"\n[bold]{name}[/]  [dim]{kind}[/]")
+            console.print(Padding(what, (0, 0, 0, 2)))
+            for each in _parameters(parameters):
+                console.print(Padding(each, (0, 0, 0, 6)))
+        console.print()
+        return
+    table = Table(*heads, "what it is", "parameters")
+    for name, kind, what, parameters in lines:
+        table.add_row(name, kind, what, ", ".join(_parameters(parameters)) or "-")
+    print_table(table)
+
+
+def _parameters(parameters: dict[str, Any]) -> list[str]:
+    return [escape(f"{name}={default!r}") for name, default in parameters.items()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from fedra.cli.console import console, errors, errors_reported, print_table, ter
 from fedra.cli.options import DataDir, Parameters, Track
 from fedra.cli.progress import progress_bar
 from fedra.names import parse_parameter
+from fedra.server import Observer, RunInfo
 
 if TYPE_CHECKING:
     from fedra.simulation import SimulationConfig, SimulationResult
@@ -24,15 +26,20 @@ _TABLES = ("rule_params", "attack_params", "optimizer_params", "model_params", "
 def run(
     config: Annotated[Path | None, typer.Option(help="TOML file with any of these settings; a flag wins.")] = None,
     resume_: Annotated[
-        Path | None, typer.Option("--resume", metavar="DIR", help="Go on with the run in this folder.")
+        Path | None,
+        typer.Option("--resume", metavar="DIR", help="Go on with the run in this folder; --rounds MORE extends it."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the run; default: a new one in runs/.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="digits, mnist, ..., or module:function.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="digits, mnist, ..., or module:function.", show_default="digits")
+    ] = None,
     data_dir: DataDir = None,
     dataset_param: Parameters = None,
-    partition: Annotated[str | None, typer.Option(help="iid, non-iid or dirichlet.")] = None,
+    partition: Annotated[str | None, typer.Option(help="iid, non-iid or dirichlet.", show_default="iid")] = None,
     partition_seed: Annotated[int | None, typer.Option(help="Default: the data set's stated seed.")] = None,
-    dirichlet_alpha: Annotated[float | None, typer.Option(help="Concentration of the label skew.")] = None,
+    dirichlet_alpha: Annotated[
+        float | None, typer.Option(help="Concentration of the label skew.", show_default="0.5")
+    ] = None,
     num_clients: Annotated[int | None, typer.Option(help="Clients of the federation.")] = None,
     quantities: Annotated[
         str | None, typer.Option(help="'lognormal sigma=3', 'zipf s=1.2', equal, 90,40,7, or a .txt or .csv file.")
@@ -40,22 +47,29 @@ def run(
     max_quantity: Annotated[int | None, typer.Option(help="Cap on a client's data and quantity together.")] = None,
     model: Annotated[str | None, typer.Option(help="cnn28, cnn32, logistic, text-cnn, or module:function.")] = None,
     model_param: Parameters = None,
-    setting: Annotated[str | None, typer.Option(help="fixed or dynamic share of malicious clients.")] = None,
-    num_sampled: Annotated[int | None, typer.Option(help="Clients in a round.")] = None,
-    malicious_ratio: Annotated[float | None, typer.Option(help="Share of malicious clients.")] = None,
+    setting: Annotated[
+        str | None, typer.Option(help="fixed or dynamic share of malicious clients.", show_default="dynamic")
+    ] = None,
+    num_sampled: Annotated[int | None, typer.Option(help="Clients in a round.", show_default="50")] = None,
+    malicious_ratio: Annotated[
+        float | None, typer.Option(help="Share of malicious clients.", show_default="0.1")
+    ] = None,
     num_malicious: Annotated[int | None, typer.Option(help="Malicious clients, instead of their share.")] = None,
-    assumed_ratio: Annotated[float | None, typer.Option(help="The share that the rule assumes.")] = None,
-    rule: Annotated[str | None, typer.Option(help="See fedra rules; or module:Class.")] = None,
+    assumed_ratio: Annotated[
+        float | None, typer.Option(help="The share that the rule assumes; default: the true one.")
+    ] = None,
+    rule: Annotated[str | None, typer.Option(help="See fedra rules; or module:Class.", show_default="fedra")] = None,
     rule_param: Parameters = None,
     before: Annotated[str | None, typer.Option(help="nnm, 'bucketing size=4' or arc before the rule.")] = None,
-    optimizer: Annotated[str | None, typer.Option(help="adam, fedadam or sgd.")] = None,
+    optimizer: Annotated[str | None, typer.Option(help="adam, fedadam or sgd.", show_default="adam")] = None,
     optimizer_param: Parameters = None,
     lr: Annotated[float | None, typer.Option(help="The server's learning rate; default: the data set's.")] = None,
-    attack: Annotated[str | None, typer.Option(help="See fedra attacks; or module:name.")] = None,
+    attack: Annotated[str | None, typer.Option(help="See fedra attacks; or module:name.", show_default="none")] = None,
     attack_param: Parameters = None,
     alpha_q: Annotated[float | None, typer.Option(help="Malicious clients claim mean + this x std.")] = None,
     quantity_statistics: Annotated[
-        str | None, typer.Option(help="Mean and std of all malicious clients (run) or of the sampled (round).")
+        str | None,
+        typer.Option(help="Mean and std of all malicious clients (run) or of the sampled (round).", show_default="run"),
     ] = None,
     claimed_quantity: Annotated[float | None, typer.Option(help="Malicious clients claim this quantity.")] = None,
     quantity_attack: Annotated[
@@ -63,13 +77,17 @@ def run(
     ] = None,
     local_epochs: Annotated[int | None, typer.Option(help="Local SGD epochs instead of one gradient.")] = None,
     local_steps: Annotated[int | None, typer.Option(help="Local SGD steps instead of one gradient.")] = None,
-    local_lr: Annotated[float | None, typer.Option(help="Learning rate of local SGD.")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Batch of local SGD.")] = None,
-    rounds: Annotated[int | None, typer.Option(help="How many rounds.")] = None,
-    eval_every: Annotated[int | None, typer.Option(help="Rounds between measurements of accuracy.")] = None,
-    checkpoint_every: Annotated[int | None, typer.Option(help="Rounds between checkpoints.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of everything but the partition.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads of this run; part of what fixes its bits.")] = None,
+    local_lr: Annotated[float | None, typer.Option(help="Learning rate of local SGD.", show_default="0.01")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Batch of local SGD.", show_default="32")] = None,
+    rounds: Annotated[int | None, typer.Option(help="How many rounds.", show_default="100")] = None,
+    eval_every: Annotated[
+        int | None, typer.Option(help="Rounds between measurements of accuracy.", show_default="25")
+    ] = None,
+    checkpoint_every: Annotated[int | None, typer.Option(help="Rounds between checkpoints.", show_default="25")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of everything but the partition.", show_default="0")] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Threads of this run; part of what fixes its bits.", show_default="1")
+    ] = None,
     track: Track = None,
     trust: Annotated[
         bool, typer.Option("--trust", help="Import code that the file or folder names, such as a rule module:Class.")
@@ -89,9 +107,10 @@ def run(
 
     with errors_reported():
         if resume_ is not None:
-            if given or config is not None or out is not None:
-                raise ValueError("--resume takes its settings from the run folder; give no others")
+            if given.keys() - {"rounds"} or config is not None or out is not None:
+                raise ValueError("--resume takes its settings from the run folder; give no others than --rounds")
             folder, settings = resume_, RunFolder.existing(resume_, trust=trust)[1]
+            settings = replace(settings, rounds=given.get("rounds", settings.rounds))
         else:
             values = {} if config is None else read_toml(config)
             quiet = checks.switch("quiet", values.pop("quiet", False)) or quiet
@@ -104,12 +123,12 @@ def run(
             folder = out or (Path(stated) if stated else _new_folder(settings))
         before = "" if settings.before is None else f"{settings.before}+"
         label = f"{before}{settings.rule} / {settings.attack}"
-        trackers = make_trackers(track or ())
+        trackers, seen = make_trackers(track or ()), _Begun()
         try:
             with terminated_as_interrupted(), progress_bar(label, settings.rounds, quiet=quiet or as_json) as bars:
                 observers = (*bars, *trackers)
                 if resume_ is not None:
-                    result = resume(resume_, observers=observers, trust=trust)
+                    result = resume(resume_, observers=(*observers, seen), trust=trust, rounds=given.get("rounds"))
                 else:
                     result = simulate(settings, out=folder, observers=observers)
         except KeyboardInterrupt:
@@ -121,8 +140,20 @@ def run(
     if as_json:
         typer.echo(json.dumps(result.summary, indent=2, sort_keys=True))
     elif not quiet:
+        if resume_ is not None and not seen.begun:
+            errors.print("all rounds were done before; --rounds MORE goes on", soft_wrap=True, markup=False)
         print_table(_table(result))
         console.print(f"records: {folder}", soft_wrap=True, markup=False)
+
+
+class _Begun(Observer):
+    """Notices whether there was anything to run."""
+
+    begun = False
+
+    def start(self, run: RunInfo) -> None:
+        """Notice it."""
+        self.begun = True
 
 
 def _settings(values: dict[str, Any], given: dict[str, Any]) -> SimulationConfig:
@@ -161,8 +192,8 @@ def _table(result: SimulationResult) -> Table:
         ("rounds without an update", "rounds_without_update", "{}"),
         ("clients", "num_clients", "{:,}"),
         ("of them malicious", "num_malicious_clients", "{:,}"),
+        ("rounds", "rounds", "{:,}"),
         ("seconds", "seconds", "{:.1f}"),
-        ("rounds per second", "rounds_per_second", "{:.1f}"),
     ):
         value = figures.get(key)
         if value is None and key == "attack_success":

@@ -92,6 +92,10 @@ class Grid:
         """
         return cls._expanded(read_toml(path), None if trust else path)
 
+    def with_data_dir(self, data_dir: str) -> Grid:
+        """Return the grid with its data in another place; the runs and their names are the same."""
+        return Grid(cells=tuple(replace(cell, config=replace(cell.config, data_dir=data_dir)) for cell in self.cells))
+
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], *, leave_out_refused: bool = False) -> Grid:
         """Expand lists of entries, the `fixed` settings, and `blocks` that each replace some of the lists.

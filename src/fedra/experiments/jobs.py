@@ -128,4 +128,4 @@ class _Advances(Observer):
         elif now - self._reported < _SECONDS_BETWEEN_REPORTS:
             return
         self._reported = now
-        self._report(Advanced(run=self._run, round=record.round + 1, accuracy=self._accuracy))
+        self._report(Advanced(run=self._run, round=record.round, accuracy=self._accuracy))

@@ -21,11 +21,15 @@ from fedra.simulation.local_training import LocalTraining, LocalUpdates
 _TEST_BATCH = 512
 
 
+def model_name(config: SimulationConfig, dataset: Dataset) -> str:
+    """Return the model's name, as given or the one made for the data."""
+    return config.model or ("text-cnn" if dataset.is_text else default_model(config.dataset) or "logistic")
+
+
 def make_model(config: SimulationConfig, dataset: Dataset) -> nn.Module:
     """Return the initial model, from the seed."""
-    name = config.model or ("text-cnn" if dataset.is_text else default_model(config.dataset) or "logistic")
     return build_model(
-        name,
+        model_name(config, dataset),
         input_shape=dataset.input_shape,
         num_classes=dataset.num_classes,
         embeddings=dataset.embeddings,

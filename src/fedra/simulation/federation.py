@@ -70,22 +70,25 @@ class Federation:
         return np.sort(rng.choice(bad, min(_POOL, len(bad)), replace=False)).astype(np.int64)
 
 
+def partition_seed(config: SimulationConfig) -> int:
+    """Return the seed of the partition, as given or the data set's."""
+    seed = config.partition_seed
+    return default_partition_seed(config.dataset, config.seed) if seed is None else seed
+
+
 def make_federation(config: SimulationConfig, dataset: Dataset) -> Federation:
     """Cut the training data into clients and draw the malicious ones."""
-    seed = config.partition_seed
-    if seed is None:
-        seed = default_partition_seed(config.dataset, config.seed)
     clients = partition(
         dataset.train_labels,
         kind=config.partition,
-        seed=seed,
+        seed=partition_seed(config),
         alpha=config.dirichlet_alpha,
         max_quantity=config.max_quantity,
         num_clients=config.num_clients,
         quantities=config.quantities,
     )
     total = clients.num_clients
-    config.check_clients(total, f" ({config.dataset}, partition seed {seed})")
+    config.check_clients(total, f" ({config.dataset}, partition seed {partition_seed(config)})")
     malicious = np.zeros(total, dtype=bool)
     if config.attacked:
         count = config.num_malicious

@@ -44,7 +44,7 @@ def simulate(
     check_rule_state(initial.attack, "attack")
     if out is None:
         return _run(simulation, None, initial, 0.0, watching, run)
-    folder = RunFolder.create(Path(out), config)
+    folder = RunFolder.create(Path(out), config, chosen=simulation.chosen)
     with folder.locked():
         return _run(simulation, folder, initial, 0.0, watching, run)
 
@@ -56,6 +56,7 @@ def resume(
     dataset: Dataset | None = None,
     trust: bool = False,
     run: str | None = None,
+    rounds: int | None = None,
 ) -> SimulationResult:
     """Go on with the run in a folder; it ends with the same bits as if it had never stopped.
 
@@ -67,9 +68,13 @@ def resume(
         dataset: the data, where the run was given them.
         trust: whether code that the folder names, such as an own rule, may be imported; else that is an error.
         run: as in `simulate`.
+        rounds: how many the run is to have in all, where that is more than it was begun with. The model has the bits
+            of a run that was begun with so many; accuracy was also measured where the run was to end before.
     """
     watching = Observers(observers)
     folder, config = RunFolder.existing(Path(path), trust=trust)
+    if rounds is not None:
+        config = folder.extend(config, rounds)
     complete = folder.complete(config)
     if complete is not None:
         result, frames = complete

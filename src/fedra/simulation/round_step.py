@@ -29,9 +29,9 @@ from fedra.optimizers import OptimizerState
 from fedra.redteam import Judgement
 from fedra.rules.base import initial_state
 from fedra.seeding import generator
-from fedra.simulation.clients import Clients
+from fedra.simulation.clients import Clients, model_name
 from fedra.simulation.config import SimulationConfig
-from fedra.simulation.federation import Ids, make_federation
+from fedra.simulation.federation import Ids, make_federation, partition_seed
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,6 +95,15 @@ class Simulation:
                 f"target={self._attack.target} of attack {config.attack!r}, but {config.dataset} has "
                 f"{self.dataset.num_classes} classes; give one of 0 to {self.dataset.num_classes - 1}"
             )
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The settings that a configuration may leave to the data set, as they are in this run."""
+        return {
+            "model": model_name(self.config, self.dataset),
+            "lr": self.config.learning_rate,
+            "partition_seed": partition_seed(self.config),
+        }
 
     @property
     def attack(self) -> Attack:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from fedra.simulation.parquet import as_frame
 from fedra.simulation.round_step import ServerState
 from fedra.simulation.run_records import CHECKPOINT, PARTS, RECORD_TYPES, parts_of, read_records
 from fedra.simulation.run_result import read_result, summary
-from fedra.untrusted import clipped
+from fedra.untrusted import MEBIBYTE, clipped, read_bounded
 
 CONFIG, RESULT = "config.toml", "result.json"
 
@@ -37,13 +38,19 @@ class RunFolder:
     path: Path
 
     @classmethod
-    def create(cls, path: Path, config: SimulationConfig) -> RunFolder:
-        """Make the folder of a new run; one that holds anything already is an error."""
+    def create(cls, path: Path, config: SimulationConfig, *, chosen: Mapping[str, Any] | None = None) -> RunFolder:
+        """Make the folder of a new run; one that holds anything already is an error.
+
+        Args:
+            path: the folder.
+            config: the run's.
+            chosen: what the data set decided where the configuration leaves it open, for people to read.
+        """
         if path.exists() and (not path.is_dir() or any(path.glob("[!.]*"))):
             raise ValueError(f"{path} is there already; choose another --out, or go on: fedra run --resume {path}")
         path.mkdir(parents=True, exist_ok=True)
         folder = cls(path=path)
-        write_text(path / CONFIG, to_toml(config))
+        write_text(path / CONFIG, _stated(config, chosen or {}))
         return folder
 
     @classmethod
@@ -55,6 +62,32 @@ class RunFolder:
             return cls(path=path), SimulationConfig.read(path / CONFIG, trust=trust)
         except (ValueError, TypeError, ArithmeticError) as error:
             raise error if str(path / CONFIG) in str(error) else ValueError(f"{path / CONFIG}: {error}") from error
+
+    def extend(self, config: SimulationConfig, rounds: int) -> SimulationConfig:
+        """Let a run have more rounds, whether it is complete or not; a kill at any moment leaves one or the other.
+
+        Args:
+            config: the run's.
+            rounds: how many it is to have in all.
+        """
+        if rounds == config.rounds:
+            return config
+        longer = replace(config, rounds=rounds)
+        if rounds < config.rounds:
+            raise ValueError(f"rounds={rounds}, and {self.path} is a run of {config.rounds} rounds; give more, or none")
+        with self.locked():
+            complete = self.complete(config)
+            if complete is not None:
+                parts = folder_inside(self.path, PARTS)
+                for name, frame in complete[1].items():
+                    write = partial(frame.to_parquet, write_page_checksum=True)
+                    write_whole(parts / f"{name}-{config.rounds:08d}.parquet", write)
+                # Without its result the run is one that was stopped after its last round.
+                (self.path / RESULT).unlink()
+            text = read_bounded(self.path / CONFIG, MEBIBYTE).decode()
+            comments = [line for line in text.split("\n") if line.startswith("#")]
+            write_text(self.path / CONFIG, "\n".join([*comments, to_toml(longer)]))
+        return longer
 
     def locked(self) -> AbstractContextManager[None]:
         """Hold the folder; for a second process that wants it that is an error."""
@@ -136,3 +169,17 @@ class RunFolder:
         for part in inside(self.path, PARTS).glob("*"):
             if part not in kept:
                 part.unlink()
+
+
+def _stated(config: SimulationConfig, chosen: Mapping[str, Any]) -> str:
+    """Return the configuration as TOML, and above it as comments what the data set chose and what is not used."""
+    import tomli_w
+
+    settings = config.to_dict()
+    lines = tomli_w.dumps({key: value for key, value in chosen.items() if settings[key] is None}).split("\n")[:-1]
+    unused = [key for key, value in settings.items() if value is None and key not in chosen]
+    comments = (
+        ["# The data set's own, since nothing else was asked for:", *(f"# {line}" for line in lines)] if lines else []
+    )
+    comments += [f"# Not used: {', '.join(unused)}"] if unused else []
+    return "\n".join([*comments, to_toml(config)])

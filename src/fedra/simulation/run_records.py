@@ -138,7 +138,8 @@ def round_record(outcome: RoundOutcome, *, run: str, time: float) -> RoundRecord
         metrics["attack_success"] = outcome.attack_success
     return RoundRecord(
         run=run,
-        round=outcome.round,
+        # People count from 1, as platforms do; files of records count from 0.
+        round=outcome.round + 1,
         phase="train",
         time=time,
         rule=outcome.verdict.rule,
@@ -278,7 +279,7 @@ def _check(file: Path, name: str, table: pa.Table, first: int, until: int, sampl
         found = found if sampled is not None else found[begins]
     if not np.array_equal(found, expected):
         raise ValueError(
-            f"{file} does not have the {name} of rounds {first} to {until - 1}: {_content(found)}; {remedy}"
+            f"{file} does not have the {name} of rounds {first + 1} to {until}: {_content(found)}; {remedy}"
         )
     if name == "rounds" and len(found):
         if table["num_sampled"].to_numpy().max() > _MOST_SAMPLED:
@@ -298,7 +299,7 @@ def _check(file: Path, name: str, table: pa.Table, first: int, until: int, sampl
 def _content(found: npt.NDArray[np.int64]) -> str:
     if not len(found):
         return "it is empty"
-    return f"it has {len(found)} lines of {len(np.unique(found))} rounds, {found.min()} to {found.max()}"
+    return f"it has {len(found)} lines of {len(np.unique(found))} rounds, {found.min() + 1} to {found.max() + 1}"
 
 
 def _remedy(run: Path, *, whole: bool) -> str:

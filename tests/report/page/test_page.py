@@ -298,7 +298,7 @@ def contrast(one, other):
 
 
 def test_texts_are_readable_on_every_ground_in_light_and_dark():
-    style = files("fedra.report.page").joinpath("assets").joinpath("page.css").read_text(encoding="utf-8")
+    style = files("fedra.pages").joinpath("assets").joinpath("base.css").read_text(encoding="utf-8")
     colours = {name: pair for name, *pair in re.findall(r"--(\w+): light-dark\((#\w{6}), (#\w{6})\)", style)}
     grounds = ["ground", "raised", "even", *(f"{way}{step}" for way in ("up", "down") for step in range(1, 5))]
     pairs = [("text", ground) for ground in grounds]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +12,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from fedra.files import write_text
+from fedra.pages import SCRIPTS, STYLES, assets, content_hash, embedded_json
 from fedra.report.model import Table
 from fedra.report.model.one_run import OneRun
 from fedra.report.model.outcomes import ReportData
-from fedra.report.page.embedded import embedded_json, page_data
+from fedra.report.page.embedded import page_data
 from fedra.report.page.one_run import run_context, run_data
 from fedra.report.page.views import contents, overview, table_view
 from fedra.report.reference import Extension, Reference
 
-_SCRIPTS = ("svg.js", "charts.js", "parts.js", "theme.js")
 _STYLES = ("page.css", "panel.css")
 
 
@@ -52,7 +50,7 @@ def write_page(
     _write(
         path,
         "report.html",
-        (*_SCRIPTS, "panel.js", "page.js"),
+        ("parts.js", "panel.js", "page.js"),
         page_data(data, every),
         title=title,
         overview=overview(data),
@@ -73,7 +71,7 @@ def write_run_page(path: Path, run: OneRun, reference: Reference, *, title: str)
     _write(
         path,
         "run.html",
-        (*_SCRIPTS, "run.js"),
+        ("parts.js", "run.js"),
         run_data(run, published),
         title=title,
         published=published is not None,
@@ -84,7 +82,8 @@ def write_run_page(path: Path, run: OneRun, reference: Reference, *, title: str)
 
 def _write(path: Path, template: str, scripts: Sequence[str], data: Any, **context: Any) -> None:
     # Our own files, and JSON in which no tag can end: all that is not escaped.
-    script, style = Markup(_assets(scripts)), Markup(_assets(_STYLES))
+    script = Markup(assets(__name__, scripts, common=SCRIPTS))
+    style = Markup(assets(__name__, _STYLES, common=STYLES))
     page = (
         _templates()
         .get_template(template)
@@ -92,8 +91,8 @@ def _write(path: Path, template: str, scripts: Sequence[str], data: Any, **conte
             **context,
             script=script,
             style=style,
-            script_hash=_hash(script),
-            style_hash=_hash(style),
+            script_hash=content_hash(script),
+            style_hash=content_hash(style),
             data=Markup(embedded_json(data)),
         )
     )
@@ -113,16 +112,5 @@ def _templates() -> Environment:
     )
 
 
-def _assets(names: Sequence[str]) -> str:
-    folder = files("fedra.report.page").joinpath("assets")
-    return "\n" + "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
-
-
-def _hash(text: str) -> str:
-    """Return what a Content-Security-Policy names an inline script or style by."""
-    return "sha256-" + _base64(text, digest=True)
-
-
-def _base64(text: str, *, digest: bool = False) -> str:
-    content = text.encode()
-    return base64.b64encode(hashlib.sha256(content).digest() if digest else content).decode()
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

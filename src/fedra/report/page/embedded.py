@@ -43,11 +43,6 @@ def page_data(data: ReportData, tables: Sequence[Table]) -> dict[str, Any]:
     }
 
 
-def embedded_json(value: Any) -> str:
-    """Return JSON that may stand between script tags whatever the texts in it say."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-
-
 class _Pool:
     """Values that are stored once and named by index."""
 

@@ -2,7 +2,8 @@ const MARGIN = { left: 46, right: 22, top: 12, bottom: 38 };
 
 /**
  * Put a chart into a box, draw it again when the box changes, and let pointer and arrow keys read it.
- * `draw(width, height)` returns { node, stops, left, top }: what to show, and for each stop its x, marks and lines of text.
+ * `draw(width, height)` returns { node, stops }: what to show, and for each stop its x, marks and lines of text. Where a stop
+ * has a y, the pointer finds the nearest by both; one with `open` is opened by a click or Enter.
  */
 function chart({ label, height, draw }) {
   const tip = el("div", { class: "tip", role: "status", hidden: true });
@@ -26,12 +27,18 @@ function chart({ label, height, draw }) {
       at = next;
       point(at);
     };
-    picture.addEventListener("pointermove", (event) => show(nearest(event.clientX - picture.getBoundingClientRect().left)));
-    picture.addEventListener("pointerdown", (event) => show(nearest(event.clientX - picture.getBoundingClientRect().left)));
+    const follow = (event) => {
+      const { left, top } = picture.getBoundingClientRect();
+      show(nearest(event.clientX - left, event.clientY - top));
+    };
+    picture.addEventListener("pointermove", follow);
+    picture.addEventListener("pointerdown", follow);
+    picture.addEventListener("click", () => current.stops[at]?.open?.());
     picture.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && hide());
     picture.addEventListener("blur", hide);
     picture.addEventListener("keydown", (event) => {
       const last = current.stops.length - 1;
+      if (event.key === "Enter") current.stops[at]?.open?.();
       const next = { ArrowRight: at + 1, ArrowLeft: at < 0 ? last : at - 1, Home: 0, End: last }[event.key];
       if (next === undefined || last < 0) return;
       event.preventDefault();
@@ -42,9 +49,14 @@ function chart({ label, height, draw }) {
     hide();
   }
 
-  function nearest(x) {
-    const gaps = current.stops.map((stop) => Math.abs(stop.x - x));
-    return gaps.indexOf(Math.min(...gaps));
+  function nearest(x, y) {
+    let found = -1;
+    let least = Infinity;
+    current.stops.forEach((stop, at) => {
+      const gap = Math.hypot(stop.x - x, stop.y === undefined ? 0 : stop.y - y);
+      if (gap < least) [found, least] = [at, gap];
+    });
+    return found;
   }
 
   function point(at) {

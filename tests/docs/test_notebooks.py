@@ -1,0 +1,24 @@
+"""Both notebooks run from top to bottom, and print what they were saved with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.docs.site import ROOT, site_module
+
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+
+
+def test_there_are_two() -> None:
+    assert [path.stem for path in NOTEBOOKS] == ["flower-simulation", "library"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_prints_what_it_was_saved_with(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    found = site_module("notebooks").executed(path)
+    for ours, theirs in zip(found["cells"], saved["cells"], strict=True):
+        assert ours.get("outputs") == theirs.get("outputs"), "".join(ours["source"])
