@@ -52,16 +52,19 @@ def compile_and_print():
     from fedra.kernels import (
         columns_compiled,
         distances_compiled,
+        halves_compiled,
         networks_compiled,
         sums_compiled,
         weighted_columns_compiled,
     )
     from fedra.kernels.columns import aligned
+    from fedra.kernels.halves import BFLOAT16
     from fedra.kernels.networks import sorting_network
 
     modules = (
         columns_compiled,
         distances_compiled,
+        halves_compiled,
         networks_compiled,
         sums_compiled,
         weighted_columns_compiled,
@@ -85,6 +88,11 @@ def compile_and_print():
         kernels.mixed_rows(rows, np.eye(9))
         kernels.column_moments(rows)
         kernels.largest_magnitudes(rows)
+    for halves in (np.ones((9, 5000), dtype=np.float16), np.ones((9, 5000), dtype=BFLOAT16)):
+        kernels.column_median(halves)
+        kernels.column_weighted_median(halves, weights)
+        kernels.pairwise_squared_l2(halves)
+        kernels.weighted_sum(halves, weights)
     for module in modules:
         for name, kernel in vars(module).items():
             if not name.startswith("_") and getattr(kernel, "__module__", "") == module.__name__:
