@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from fedra.cohort import Flags, Floats
+from fedra.kernels import Triangle
 from fedra.rules.malicious import exact
 
 # A claim counts in full up to so many times what the update proves, and falls off with the square beyond.
@@ -24,6 +26,8 @@ _NEAR_ENOUGH = 100.0
 _ROUNDED = 1 - 1e-12
 # Distances beyond this many times the usual one are as good as infinite, and stay finite when they are multiplied.
 _FARTHEST = 1e200
+# So many clients' distances to all others are worked on at a time: a whole matrix several times over would not fit.
+_HEIGHT = 64
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,7 +56,7 @@ def most_liars(num_sampled: int, malicious_ratio: float, num_malicious: int | No
     return max(1, min(math.ceil(expected) + math.ceil(2 * spread), (num_sampled - 3) // 2))
 
 
-def weigh_evidence(squared_distances: Floats, quantities: Floats, num_liars: int) -> Evidence:
+def weigh_evidence(squared_distances: Floats | Triangle, quantities: Floats, num_liars: int) -> Evidence:
     r"""Compare each claim with what the client's distance to the centre of the others speaks for.
 
     A mean over q samples lies about :math:`s / \sqrt q` from the truth. With :math:`r_i` the distance of client i to
@@ -65,7 +69,7 @@ def weigh_evidence(squared_distances: Floats, quantities: Floats, num_liars: int
     difference to the others.
 
     Args:
-        squared_distances: (n, n) squared Euclidean distances between the updates.
+        squared_distances: (n, n) squared Euclidean distances between the updates, or half of them.
         quantities: (n,) claims, at least 1.
         num_liars: how many clients may lie, less than n/2; 0 believes all claims, whatever the updates prove.
     """
@@ -82,11 +86,11 @@ def weigh_evidence(squared_distances: Floats, quantities: Floats, num_liars: int
     unit = float(believed.max())
     believed = believed / unit
     claims = quantities / unit
-    centre, scaled = _start(squared_distances, believed)
+    centre, usual_distance = _start(squared_distances, believed)
 
     kept = np.ones(count, dtype=bool)
     for _ in range(_STEPS):
-        gaps, own = _gaps(scaled, centre, believed)
+        gaps, own = _gaps(squared_distances, usual_distance, centre, believed)
         expected = 1 / believed + own
         surprises = gaps / expected
         usual = _weighted_quantile(surprises, believed, level)
@@ -135,34 +139,54 @@ def capped_at(values: Floats, count: int, share: float) -> float:
     return float(levels[fits[0]]) * largest if len(fits) else float(descending[-1]) * largest
 
 
-def _start(squared: Floats, believed: Floats) -> tuple[Floats, Floats]:
-    """Return weights of a first centre, and the squared distances in units of a usual one.
+def _blocks(squared: Floats | Triangle) -> Iterator[tuple[int, Floats]]:
+    """Yield the matrix in blocks of rows that may be written to, each with the number of its first row."""
+    if isinstance(squared, Triangle):
+        yield from squared.blocks(_HEIGHT)
+    else:
+        yield from ((first, squared[first : first + _HEIGHT].copy()) for first in range(0, len(squared), _HEIGHT))
+
+
+def _start(squared: Floats | Triangle, believed: Floats) -> tuple[Floats, float]:
+    """Return weights of a first centre, and the usual distance.
 
     A client weighs the less, the farther it lies from the believed half of the others that is nearest to it.
     """
-    distances = np.sqrt(squared)
-    order = np.argsort(distances, axis=1, kind="stable")
-    weights = believed[order]
-    weights[order == np.arange(len(believed))[:, np.newaxis]] = 0.0
-    running = np.cumsum(weights, axis=1)
-    places = np.argmax(running >= 0.5 * _ROUNDED * running[:, -1:], axis=1)
-    middles = np.take_along_axis(distances, np.take_along_axis(order, places[:, np.newaxis], axis=1), axis=1)[:, 0]
+    middles = np.empty(len(believed))
+    for first, block in _blocks(squared):
+        own = np.arange(first, first + len(block))
+        distances = np.sqrt(block, out=block)
+        order = np.argsort(distances, axis=1, kind="stable")
+        weights = believed[order]
+        weights[order == own[:, np.newaxis]] = 0.0
+        running = np.cumsum(weights, axis=1, out=weights)
+        places = np.argmax(running >= 0.5 * _ROUNDED * running[:, -1:], axis=1)
+        rows = np.arange(len(block))
+        middles[own] = distances[rows, order[rows, places]]
     usual = _weighted_quantile(middles, believed, 0.5)
     if usual == 0:
-        return believed * (middles == 0), squared
+        return believed * (middles == 0), usual
     closeness = np.where(middles <= _NEAR_ENOUGH * usual, usual / np.maximum(middles, usual), 0.0)
-    scaled = np.minimum(distances / usual, math.sqrt(_FARTHEST)) ** 2
-    return believed * closeness**2, scaled
+    return believed * closeness**2, usual
 
 
-def _gaps(squared: Floats, weights: Floats, believed: Floats) -> tuple[Floats, Floats]:
+def _gaps(squared: Floats | Triangle, usual: float, weights: Floats, believed: Floats) -> tuple[Floats, Floats]:
     r"""Return each client's squared distance to the weighted centre of the others, and that centre's variance.
 
     From :math:`\|x_i - \sum_j p_j x_j\|^2 = \sum_j p_j D_{ij} - \frac12 \sum_{jk} p_j p_k D_{jk}`; the variance is in
-    units of one sample's.
+    units of one sample's, and distances in units of the usual one, where that is not 0.
     """
     rests = _ordered_sum(weights) - weights
-    pulls = np.sort(squared * weights, axis=1).sum(axis=1)
+    pulls = np.empty(len(weights))
+    for first, block in _blocks(squared):
+        if usual != 0:
+            np.sqrt(block, out=block)
+            block /= usual
+            np.minimum(block, math.sqrt(_FARTHEST), out=block)
+            block **= 2
+        block *= weights
+        block.sort(axis=1)
+        pulls[first : first + len(block)] = block.sum(axis=1)
     spread = _ordered_sum(weights * pulls)
     gaps = pulls / rests - (spread - 2 * weights * pulls) / (2 * rests**2)
     shares = weights**2 / believed

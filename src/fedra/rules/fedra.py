@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fedra import checks
 from fedra.cohort import Cohort, Flags, Floats, implied_text, number_text, shares
-from fedra.kernels import pairwise_l1, pairwise_squared_l2
+from fedra.kernels import pairwise_l1, squared_l2_triangle
 from fedra.rules.base import Decision, Family, ascending_order
 from fedra.rules.evidence import LEFT_OUT, most_liars, weigh_evidence
 from fedra.rules.implied import implied_quantities
@@ -181,7 +181,7 @@ class FedRA(AssumesMalicious):
     def _by_evidence(self, cohort: Cohort) -> Decision:
         quantities = cohort.quantities
         liars = most_liars(len(cohort), self.malicious_ratio, self.num_malicious)
-        evidence = weigh_evidence(pairwise_squared_l2(cohort.rows, cohort.threads), quantities, liars)
+        evidence = weigh_evidence(squared_l2_triangle(cohort.rows, cohort.threads), quantities, liars)
         kept, implied = evidence.kept, evidence.implied
         scores = np.minimum(evidence.excess, np.finfo(np.float64).max)
         return Decision(
