@@ -28,6 +28,7 @@ RULES = {
     "truncate": fedra.Truncate(),
     "fedra as printed": fedra.FedRA.as_printed(malicious_ratio=0.1),
     "fedra": fedra.FedRA(malicious_ratio=0.1),
+    "concord": fedra.Concord(malicious_ratio=0.1),
 }
 
 
