@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fedra.kernels.networks import sorting_network
+from fedra.kernels.parts import Part
 from fedra.kernels.rows import Rows, as_rows
-from fedra.kernels.threads import column_blocks, over_blocks
+from fedra.kernels.threads import column_blocks
 
 # A tile of all rows should stay in the first-level cache; fewer columns than this no longer pay for the loop.
 _CACHE_BYTES = 40_960
@@ -38,9 +39,9 @@ def column_trimmed_mean(updates: Any, trim: int, threads: int | None = None) -> 
     inner, outer = range(trim, count - trim), (*range(trim), *range(count - trim, count))
     pairs = min((sorting_network(count, ranks) for ranks in (inner, outer)), key=len)
 
-    def work(start: int, stop: int, out: npt.NDArray[Any], tile: npt.NDArray[Any]) -> None:
+    def work(part: Part, tile: npt.NDArray[Any]) -> None:
         sums = np.empty(tile.shape[1])
-        compiled.trimmed_mean_block(rows.addresses, trim, start, stop, pairs, tile, sums, out)
+        compiled.trimmed_mean_block(part.addresses, trim, part.start, part.stop, pairs, tile, sums, part.out)
 
     return _by_columns(rows, work, threads)
 
@@ -55,8 +56,8 @@ def column_mean_around_median(updates: Any, near: int, threads: int | None = Non
         raise ValueError(f"near={near} is not between 1 and the {count} values of a column")
     pairs = sorting_network(count, range(count))
 
-    def work(start: int, stop: int, out: npt.NDArray[Any], tile: npt.NDArray[Any]) -> None:
-        compiled.around_median_block(rows.addresses, near, start, stop, pairs, tile, out)
+    def work(part: Part, tile: npt.NDArray[Any]) -> None:
+        compiled.around_median_block(part.addresses, near, part.start, part.stop, pairs, tile, part.out)
 
     return _by_columns(rows, work, threads)
 
@@ -83,9 +84,11 @@ def column_weighted_median(updates: Any, weights: npt.ArrayLike, threads: int | 
     ordered = np.ldexp(weights[by_weight], -int(np.frexp(weights.max())[1]))
     pairs = sorting_network(len(rows), range(len(rows)))
 
-    def work(start: int, stop: int, out: npt.NDArray[Any], tile: npt.NDArray[Any]) -> None:
+    def work(part: Part, tile: npt.NDArray[Any]) -> None:
         tags = np.empty(tile.shape, dtype=np.int32 if tile.dtype == np.float32 else np.int64)
-        compiled.weighted_median_block(rows.addresses, ordered, start, stop, pairs, tile, tags, out)
+        compiled.weighted_median_block(
+            part.addresses, ordered, part.start, part.stop, pairs, tile, tags, part.out
+        )
 
     return _by_columns(rows, work, threads)
 
@@ -114,25 +117,29 @@ def column_weighted_trimmed_mean(
     ordered = np.ldexp(weights[by_weight], -int(np.frexp(weights.max())[1]))
     pairs = sorting_network(count, range(count))
 
-    def work(start: int, stop: int, out: npt.NDArray[Any], tile: npt.NDArray[Any]) -> None:
+    def work(part: Part, tile: npt.NDArray[Any]) -> None:
         tags = np.empty(tile.shape, dtype=np.int32 if tile.dtype == np.float32 else np.int64)
-        compiled.weighted_trimmed_mean_block(rows.addresses, ordered, beta, start, stop, pairs, tile, tags, out)
+        compiled.weighted_trimmed_mean_block(
+            part.addresses, ordered, beta, part.start, part.stop, pairs, tile, tags, part.out
+        )
 
     return _by_columns(rows, work, threads)
 
 
 def _by_columns(
-    rows: Rows, work: Callable[[int, int, npt.NDArray[Any], npt.NDArray[Any]], None], threads: int | None
+    rows: Rows, work: Callable[[Part, npt.NDArray[Any]], None], threads: int | None
 ) -> npt.NDArray[Any]:
-    """Run `work` over blocks of columns, each with a tile of its own, and return what it wrote."""
+    """Run `work` over parts of the columns, each block of them with a tile of its own, and return what it wrote."""
     width = _CACHE_BYTES // (len(rows) * rows.dtype.itemsize) // _LEAST_TILE * _LEAST_TILE
     width = max(_LEAST_TILE, min(width, 1024))
-    out = np.empty(rows.dimension, dtype=rows.dtype)
+    out = rows.new_vector()
 
     def block(start: int, stop: int) -> None:
         # Zeros: the last tile is sorted whole, also where no column fills it.
-        work(start, stop, out, np.zeros((len(rows), width), dtype=rows.dtype))
+        tile = np.zeros((len(rows), width), dtype=rows.dtype)
+        for part in rows.parts(start, stop, width, out):
+            work(part, tile)
 
-    for _ in over_blocks(block, column_blocks(rows.dimension, width), threads):
+    for _ in rows.over(block, column_blocks(rows.dimension, width), threads):
         pass
     return out

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedra.kernels.rows import Rows, as_rows, with_row
-from fedra.kernels.threads import column_blocks, over_blocks
+from fedra.kernels.rows import Rows, as_rows
+from fedra.kernels.threads import column_blocks
 
 Floats = npt.NDArray[np.float64]
 
@@ -46,11 +46,12 @@ def _pairwise(rows: Rows, *, squared: bool, threads: int | None) -> Floats:
     def work(start: int, stop: int) -> Floats:
         sums = np.zeros((padded, padded))
         tile = np.zeros((padded, compiled.TILE), dtype=arithmetic)
-        compiled.pairwise_block(rows.addresses, start, stop, one, squared, like, tile, sums)
+        for part in rows.parts(start, stop, compiled.TILE):
+            compiled.pairwise_block(part.addresses, part.start, part.stop, one, squared, like, tile, sums)
         return sums
 
     total = np.zeros((padded, padded))
-    for partial in over_blocks(work, blocks, threads):
+    for partial in rows.over(work, blocks, threads):
         total += partial
     upper = np.triu(total[:count, :count], k=1)
     if arithmetic == np.float32:
@@ -73,10 +74,14 @@ def _mend(upper: Floats, rows: Rows, blocks: list[tuple[int, int]], *, squared: 
     def work(start: int, stop: int) -> Floats:
         # Pairs within column ranges, not the other way round: the range of all rows stays in cache.
         sums = np.empty(len(pairs))
-        compiled.pairs_block(rows.addresses, pairs, start, stop, squared, like, sums)
+        for group in rows.pair_groups(pairs, stop - start):
+            some = np.empty(len(group.pairs))
+            for part in rows.take(group.rows).parts(start, stop, stop - start):
+                compiled.pairs_block(part.addresses, group.pairs, part.start, part.stop, squared, like, some)
+            sums[group.which] = some
         return sums
 
-    upper[pairs[:, 0], pairs[:, 1]] = sum(over_blocks(work, blocks, threads), start=np.zeros(len(pairs)))
+    upper[pairs[:, 0], pairs[:, 1]] = sum(rows.over(work, blocks, threads), start=np.zeros(len(pairs)))
 
 
 def norms(updates: Any, threads: int | None = None) -> Floats:
@@ -88,11 +93,15 @@ def norms(updates: Any, threads: int | None = None) -> Floats:
 
     def work(start: int, stop: int) -> Floats:
         sums = np.zeros(len(rows))
-        compiled.squared_norms_block(rows.addresses, start, stop, like, sums)
+        for group in rows.groups(stop - start):
+            some = np.zeros(len(group))
+            for part in rows.take(group).parts(start, stop, stop - start):
+                compiled.squared_norms_block(part.addresses, part.start, part.stop, like, some)
+            sums[group] = some
         return sums
 
     blocks = column_blocks(rows.dimension, _CENTRE_TILE)
-    return np.sqrt(sum(over_blocks(work, blocks, threads), start=np.zeros(len(rows))))
+    return np.sqrt(sum(rows.over(work, blocks, threads), start=np.zeros(len(rows))))
 
 
 def distances_to_mean(updates: Any, weights: npt.ArrayLike, threads: int | None = None) -> Floats:
@@ -110,7 +119,7 @@ def distances_to_mean(updates: Any, weights: npt.ArrayLike, threads: int | None 
 
 def distances_to_point(updates: Any, point: npt.NDArray[Any], threads: int | None = None) -> Floats:
     """Return each update's L2 distance to a point, which is taken in the updates' type."""
-    rows = with_row(as_rows(updates), point)
+    rows = as_rows(updates).with_row(point)
     weights = np.zeros(len(rows))
     weights[-1] = 1.0
     return distances_to_mean(rows, weights, threads)[:-1]
@@ -125,11 +134,14 @@ def _squared_to_mean(rows: Rows, weights: npt.NDArray[Any], threads: int | None)
     def work(start: int, stop: int) -> Floats:
         sums = np.zeros(len(rows))
         buffer = np.empty(_CENTRE_TILE, dtype=weights.dtype)
-        compiled.squared_to_mean_block(rows.addresses, weights, heaviest, start, stop, like, buffer, sums)
+        for part in rows.parts(start, stop, _CENTRE_TILE):
+            compiled.squared_to_mean_block(
+                part.addresses, weights, heaviest, part.start, part.stop, like, buffer, sums
+            )
         return sums
 
     blocks = column_blocks(rows.dimension, _CENTRE_TILE)
-    return sum(over_blocks(work, blocks, threads), start=np.zeros(len(rows)))
+    return sum(rows.over(work, blocks, threads), start=np.zeros(len(rows)))
 
 
 def _trusted(squares: Floats, dimension: int) -> npt.NDArray[np.bool_]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from fedra.kernels.parts import PairGroup, Part, Positions
+from fedra.kernels.threads import over_blocks
+
+T = TypeVar("T")
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -45,6 +50,38 @@ class Rows:
         holders = tuple(self.holders[position] for position in positions)
         return Rows(holders, self.addresses[positions], self.dimension, self.dtype)
 
+    def over(
+        self, work: Callable[[int, int], T], blocks: list[tuple[int, int]], threads: int | None
+    ) -> Iterator[T]:
+        """Yield `work(start, stop)` for each block of columns, in their order: one pass over the rows."""
+        return over_blocks(work, blocks, threads)
+
+    def parts(self, start: int, stop: int, multiple: int, out: npt.NDArray[Any] | None = None) -> Iterator[Part]:
+        """Yield columns start..stop of all rows in memory, cut at most at multiples of `multiple` from the start."""
+        yield Part(self.addresses, start, stop, out)
+
+    def groups(self, width: int) -> list[Positions]:
+        """Return all positions in groups of which `width` columns may be in memory at once."""
+        return [np.arange(len(self))]
+
+    def pair_groups(self, pairs: npt.NDArray[np.intp], width: int) -> Iterator[PairGroup]:
+        """Yield pairs of positions in groups of rows of which `width` columns may be in memory at once."""
+        yield PairGroup(slice(None), np.arange(len(self)), pairs)
+
+    def new_vector(self) -> npt.NDArray[Any]:
+        """Return a vector of the rows' length and type, of zeros, to write results into by `parts`."""
+        return np.zeros(self.dimension, dtype=self.dtype)
+
+    def with_row(self, vector: npt.NDArray[Any]) -> Rows:
+        """Return the rows and one more; a float64 beyond float32's range is cut to it where the rows are float32."""
+        largest = np.finfo(self.dtype).max
+        extra = np.clip(vector, -largest, largest).astype(self.dtype)
+        return rows_from_vectors([*self, extra], self.dimension, self.dtype)
+
+    def columns(self, draws: Sequence[npt.NDArray[np.intp]]) -> list[Rows]:
+        """Return copies of the rows that have only some columns, once for each draw of those."""
+        return [as_rows([np.asarray(row)[draw] for row in self]) for draw in draws]
+
 
 def as_array(value: Any) -> npt.NDArray[Any]:
     """Return `value` as a NumPy array, without a copy where it offers `__array__` or DLPack."""
@@ -63,13 +100,6 @@ def rows_from_vectors(vectors: Sequence[npt.NDArray[Any]], dimension: int, dtype
     holders = tuple(readable(vector, dtype) for vector in vectors)
     addresses = np.array([holder.ctypes.data for holder in holders], dtype=np.uintp)
     return Rows(holders, addresses, dimension, dtype)
-
-
-def with_row(rows: Rows, vector: npt.NDArray[Any]) -> Rows:
-    """Return the rows and one more; a float64 beyond float32's range is cut to it where the rows are float32."""
-    largest = np.finfo(rows.dtype).max
-    extra = np.clip(vector, -largest, largest).astype(rows.dtype)
-    return rows_from_vectors([*rows, extra], rows.dimension, rows.dtype)
 
 
 def as_rows(updates: Any) -> Rows:

@@ -23,20 +23,22 @@ def weighted_sum(updates: Any, weights: npt.ArrayLike, threads: int | None = Non
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (len(rows),):
         raise ValueError(f"weights of shape {weights.shape} for {len(rows)} rows; give one number for each row")
-    out = np.zeros(rows.dimension, dtype=rows.dtype)
+    out = rows.new_vector()
     used = np.flatnonzero(weights)
     if not len(used):
         return out
     # Filled up to a multiple of four with a row that counts for nothing.
     filled = np.concatenate([used, np.full(-len(used) % 4, used[0])])
-    addresses = rows.addresses[filled]
+    rows = rows.take(filled)
     factors = weights[filled]
     factors[len(used) :] = 0.0
 
     def work(start: int, stop: int) -> None:
-        compiled.weighted_sum_block(addresses, factors, start, stop, np.empty(_TILE), out)
+        sums = np.empty(_TILE)
+        for part in rows.parts(start, stop, _TILE, out):
+            compiled.weighted_sum_block(part.addresses, factors, part.start, part.stop, sums, part.out)
 
-    for _ in over_blocks(work, column_blocks(rows.dimension, _TILE), threads):
+    for _ in rows.over(work, column_blocks(rows.dimension, _TILE), threads):
         pass
     return out
 
@@ -90,10 +92,11 @@ def largest_magnitudes(updates: Any, threads: int | None = None) -> npt.NDArray[
 
     def work(start: int, stop: int) -> npt.NDArray[Any]:
         largest = np.zeros(len(rows), dtype=bits)
-        compiled.largest_bits(rows.addresses, start, stop, mask, largest)
+        for part in rows.parts(start, stop, _TILE):
+            compiled.largest_bits(part.addresses, part.start, part.stop, mask, largest)
         return largest
 
     total = np.zeros(len(rows), dtype=bits)
-    for partial in over_blocks(work, column_blocks(rows.dimension, _TILE), threads):
+    for partial in rows.over(work, column_blocks(rows.dimension, _TILE), threads):
         np.maximum(total, partial, out=total)
     return total.view(rows.dtype).astype(np.float64)
