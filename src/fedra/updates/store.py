@@ -1,0 +1,120 @@
+"""Where result vectors are while a rule works on files: in memory, or in a folder where they outlive the process."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fedra.files import inside, open_plain
+
+Array = npt.NDArray[Any]
+
+
+class Store(Protocol):
+    """Makes vectors of zeros, and takes what is written to them."""
+
+    def new(self, name: str, dimension: int, dtype: np.dtype[Any]) -> tuple[Array, bool]:
+        """Return a vector of zeros, or what was written under this name before, and whether it is that."""
+        ...
+
+    def write(self, vector: Array, first: int, values: Array) -> None:
+        """Write values at a column."""
+        ...
+
+    def settle(self) -> None:
+        """Bring to disk what was written."""
+        ...
+
+    def clear(self) -> None:
+        """Forget all vectors."""
+        ...
+
+
+class MemoryStore:
+    """Vectors in memory."""
+
+    def new(self, name: str, dimension: int, dtype: np.dtype[Any]) -> tuple[Array, bool]:
+        """Return a vector of zeros."""
+        return np.zeros(dimension, dtype=dtype), False
+
+    def write(self, vector: Array, first: int, values: Array) -> None:
+        """Write values at a column."""
+        vector[first : first + len(values)] = values
+
+    def settle(self) -> None:
+        """Nothing is on disk."""
+
+    def clear(self) -> None:
+        """Nothing is held."""
+
+
+class FolderStore:
+    """Vectors in files of a folder, which are mapped to be read and written to by calls.
+
+    The space is taken when a vector is made: a disk that is full says so by an OSError, and not by a signal. Every file
+    begins with `prefix`, so that one of them may become the result by being moved.
+    """
+
+    def __init__(self, folder: Path, prefix: bytes = b"") -> None:
+        self.folder, self._prefix = folder, prefix
+        self._files: dict[int, tuple[Array, int, Path]] = {}
+
+    def new(self, name: str, dimension: int, dtype: np.dtype[Any]) -> tuple[Array, bool]:
+        """Return a vector that a file holds, and whether the file was there before."""
+        if not dimension:
+            return np.zeros(0, dtype=dtype), True
+        path = inside(self.folder, name)
+        size = len(self._prefix) + dimension * dtype.itemsize
+        kept = path.is_file() and path.stat().st_size == size
+        if not kept:
+            path.unlink(missing_ok=True)
+            with open_plain(path, "xb") as file:
+                os.posix_fallocate(file.fileno(), 0, size)
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            self._write_all(handle, self._prefix, 0)
+            vector = np.memmap(path, dtype=dtype, mode="r", offset=len(self._prefix), shape=(dimension,))
+        except BaseException:
+            os.close(handle)
+            raise
+        # The vector itself is kept, else another one could get its identity.
+        self._files[id(vector)] = (vector, handle, path)
+        return vector, kept
+
+    def write(self, vector: Array, first: int, values: Array) -> None:
+        """Write values at a column."""
+        handle = self._files[id(vector)][1]
+        self._write_all(handle, memoryview(values).cast("B"), len(self._prefix) + first * values.itemsize)
+
+    def path_of(self, vector: Array) -> Path | None:
+        """Return the file of a vector; None where it is none of these."""
+        found = self._files.get(id(vector))
+        return None if found is None else found[2]
+
+    def settle(self) -> None:
+        """Bring to disk what was written."""
+        for _, handle, _ in self._files.values():
+            os.fdatasync(handle)
+
+    def clear(self) -> None:
+        """Remove all vectors; those still in use stay readable."""
+        self.close()
+        for path in self.folder.glob("vector-*"):
+            path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        for _, handle, _ in self._files.values():
+            os.close(handle)
+        self._files = {}
+
+    @staticmethod
+    def _write_all(handle: int, content: bytes | memoryview, offset: int) -> None:
+        left = memoryview(content)
+        while left:
+            count = os.pwrite(handle, left, offset)
+            left, offset = left[count:], offset + count
