@@ -13,6 +13,7 @@ from fedra.server.faults import Unusable, short
 from fedra.server.form import Entry, ModelForm, check_form, model_form
 from fedra.server.npy import make_header, read_header
 
+
 def npy_model_form(arrays: Mapping[str, bytes], first: ModelForm | None = None) -> ModelForm:
     """Return the form of the server's own model, given as .npy bytes; ValueError where fedra cannot work with it."""
     return model_form({name: _own_form(name, data) for name, data in arrays.items()}, first)

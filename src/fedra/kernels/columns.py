@@ -86,9 +86,7 @@ def column_weighted_median(updates: Any, weights: npt.ArrayLike, threads: int | 
 
     def work(part: Part, tile: npt.NDArray[Any]) -> None:
         tags = np.empty(tile.shape, dtype=np.int32 if tile.dtype == np.float32 else np.int64)
-        compiled.weighted_median_block(
-            part.addresses, ordered, part.start, part.stop, pairs, tile, tags, part.out
-        )
+        compiled.weighted_median_block(part.addresses, ordered, part.start, part.stop, pairs, tile, tags, part.out)
 
     return _by_columns(rows, work, threads)
 
@@ -126,9 +124,7 @@ def column_weighted_trimmed_mean(
     return _by_columns(rows, work, threads)
 
 
-def _by_columns(
-    rows: Rows, work: Callable[[Part, npt.NDArray[Any]], None], threads: int | None
-) -> npt.NDArray[Any]:
+def _by_columns(rows: Rows, work: Callable[[Part, npt.NDArray[Any]], None], threads: int | None) -> npt.NDArray[Any]:
     """Run `work` over parts of the columns, each block of them with a tile of its own, and return what it wrote."""
     width = _CACHE_BYTES // (len(rows) * rows.dtype.itemsize) // _LEAST_TILE * _LEAST_TILE
     width = max(_LEAST_TILE, min(width, 1024))

@@ -135,9 +135,7 @@ def _squared_to_mean(rows: Rows, weights: npt.NDArray[Any], threads: int | None)
         sums = np.zeros(len(rows))
         buffer = np.empty(_CENTRE_TILE, dtype=weights.dtype)
         for part in rows.parts(start, stop, _CENTRE_TILE):
-            compiled.squared_to_mean_block(
-                part.addresses, weights, heaviest, part.start, part.stop, like, buffer, sums
-            )
+            compiled.squared_to_mean_block(part.addresses, weights, heaviest, part.start, part.stop, like, buffer, sums)
         return sums
 
     blocks = column_blocks(rows.dimension, _CENTRE_TILE)

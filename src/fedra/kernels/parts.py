@@ -45,5 +45,3 @@ def pair_groups(pairs: npt.NDArray[np.intp], count: int, size: int) -> Iterator[
         which = np.flatnonzero((of_group[pairs] == (first, second)).all(axis=1))
         rows, places = np.unique(pairs[which], return_inverse=True)
         yield PairGroup(which, rows, places.reshape(-1, 2))
-
-

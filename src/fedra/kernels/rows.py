@@ -50,9 +50,7 @@ class Rows:
         holders = tuple(self.holders[position] for position in positions)
         return Rows(holders, self.addresses[positions], self.dimension, self.dtype)
 
-    def over(
-        self, work: Callable[[int, int], T], blocks: list[tuple[int, int]], threads: int | None
-    ) -> Iterator[T]:
+    def over(self, work: Callable[[int, int], T], blocks: list[tuple[int, int]], threads: int | None) -> Iterator[T]:
         """Yield `work(start, stop)` for each block of columns, in their order: one pass over the rows."""
         return over_blocks(work, blocks, threads)
 

@@ -1,4 +1,4 @@
-"""Updates that are files, larger than memory if need be: every rule reads them block by block, and gives the same bits."""
+"""Updates that are files, larger than memory if need be: every rule reads them in parts, to the same bits."""
 
 from fedra.updates.update_files import UpdateFiles, open_updates
 

@@ -60,9 +60,7 @@ def _read(path: Path, files: list[SourceFile]) -> dict[str, Tensor]:
         return _read_shards(path, files)
     reader = READERS.get(path.suffix.lower())
     if reader is None:
-        raise Unusable(
-            f"{short(path.name)} is none of {', '.join(READERS)}, a folder of shards, or its model{INDEX}"
-        )
+        raise Unusable(f"{short(path.name)} is none of {', '.join(READERS)}, a folder of shards, or its model{INDEX}")
     return _read_one(path, reader, files)
 
 
@@ -157,7 +155,9 @@ def _array(head: bytes, place: int, start: int, length: int) -> Tensor:
     header = read_header(head)
     kind: Kind | None = _BY_RAW.get(header.dtype)
     if kind is None:
-        raise Unusable(f"has dtype {short(header.dtype.str)}, none of {', '.join(_BY_RAW[raw].name for raw in _BY_RAW)}")
+        raise Unusable(
+            f"has dtype {short(header.dtype.str)}, none of {', '.join(kind.name for kind in _BY_RAW.values())}"
+        )
     if header.fortran and len(header.shape) > 1:
         raise Unusable("is in Fortran order; save it in C order, by numpy.ascontiguousarray")
     tensor = Tensor(kind=kind, shape=header.shape, file=place, offset=start + header.offset)

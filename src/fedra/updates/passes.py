@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -22,7 +23,8 @@ Array = npt.NDArray[Any]
 Progress = Callable[[int, int, int], None]
 
 
-class Block(Protocol):
+@dataclass(frozen=True, eq=False)
+class Block:
     """What a block of a pass gave: its value, and the largest magnitudes that were seen, by client."""
 
     value: Array | None
@@ -112,7 +114,6 @@ class Passes:
         value = work(start, stop)
         # Where a row could not be read there are zeros in its place, which must not be taken for its values later.
         if self._memory is not None and not self.looking.faulty:
-            self.store.settle()
             self._memory.add(number, start, stop, value, self.looking.seen(places, start, stop))  # type: ignore[arg-type]
         return value
 

@@ -96,9 +96,7 @@ def _segments(contents: Contents, form: Form) -> Sequence[_Segment]:
         if last and last.file is file and last.kind == tensor.kind and last.at(last.stop) == tensor.offset:
             found[-1] = _Segment(start=last.start, stop=slot.stop, file=file, offset=last.offset, kind=last.kind)
         else:
-            found.append(
-                _Segment(start=slot.start, stop=slot.stop, file=file, offset=tensor.offset, kind=tensor.kind)
-            )
+            found.append(_Segment(start=slot.start, stop=slot.stop, file=file, offset=tensor.offset, kind=tensor.kind))
     return found
 
 

@@ -111,7 +111,7 @@ class SourceFile:
 
 def as_bytes(values: npt.NDArray[Any]) -> memoryview:
     """Return the bytes of a contiguous array, to read into."""
-    return memoryview(values.reshape(-1).view(np.uint8))
+    return values.reshape(-1).view(np.uint8).data
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedra.files import inside, open_plain
+from fedra.updates.sources import as_bytes
 
 Array = npt.NDArray[Any]
 
@@ -25,12 +27,12 @@ class Store(Protocol):
         """Write values at a column."""
         ...
 
-    def settle(self) -> None:
-        """Bring to disk what was written."""
+    def clear(self) -> None:
+        """Forget all vectors: they are of no use any more."""
         ...
 
-    def clear(self) -> None:
-        """Forget all vectors."""
+    def close(self) -> None:
+        """Let go of all vectors."""
         ...
 
 
@@ -45,10 +47,10 @@ class MemoryStore:
         """Write values at a column."""
         vector[first : first + len(values)] = values
 
-    def settle(self) -> None:
-        """Nothing is on disk."""
-
     def clear(self) -> None:
+        """Nothing is held."""
+
+    def close(self) -> None:
         """Nothing is held."""
 
 
@@ -56,19 +58,20 @@ class FolderStore:
     """Vectors in files of a folder, which are mapped to be read and written to by calls.
 
     The space is taken when a vector is made: a disk that is full says so by an OSError, and not by a signal. Every file
-    begins with `prefix`, so that one of them may become the result by being moved.
+    begins with `prefix`, so that one of them may become the result by being moved. Where `lasting`, a file outlives the
+    process, and is found again under its name; else it has a name that nobody knew before, and goes with the store.
     """
 
-    def __init__(self, folder: Path, prefix: bytes = b"") -> None:
-        self.folder, self._prefix = folder, prefix
+    def __init__(self, folder: Path, prefix: bytes = b"", *, lasting: bool = False) -> None:
+        self.folder, self.prefix, self._lasting = folder, prefix, lasting
         self._files: dict[int, tuple[Array, int, Path]] = {}
 
     def new(self, name: str, dimension: int, dtype: np.dtype[Any]) -> tuple[Array, bool]:
         """Return a vector that a file holds, and whether the file was there before."""
         if not dimension:
             return np.zeros(0, dtype=dtype), True
-        path = inside(self.folder, name)
-        size = len(self._prefix) + dimension * dtype.itemsize
+        path = inside(self.folder, name if self._lasting else f".fedra-{name}-{secrets.token_hex(4)}")
+        size = len(self.prefix) + dimension * dtype.itemsize
         kept = path.is_file() and path.stat().st_size == size
         if not kept:
             path.unlink(missing_ok=True)
@@ -76,8 +79,8 @@ class FolderStore:
                 os.posix_fallocate(file.fileno(), 0, size)
         handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
-            self._write_all(handle, self._prefix, 0)
-            vector = np.memmap(path, dtype=dtype, mode="r", offset=len(self._prefix), shape=(dimension,))
+            self._write_all(handle, self.prefix, 0)
+            vector = np.memmap(path, dtype=dtype, mode="r", offset=len(self.prefix), shape=(dimension,))
         except BaseException:
             os.close(handle)
             raise
@@ -88,26 +91,24 @@ class FolderStore:
     def write(self, vector: Array, first: int, values: Array) -> None:
         """Write values at a column."""
         handle = self._files[id(vector)][1]
-        self._write_all(handle, memoryview(values).cast("B"), len(self._prefix) + first * values.itemsize)
+        self._write_all(handle, as_bytes(values), len(self.prefix) + first * values.itemsize)
 
     def path_of(self, vector: Array) -> Path | None:
         """Return the file of a vector; None where it is none of these."""
         found = self._files.get(id(vector))
         return None if found is None else found[2]
 
-    def settle(self) -> None:
-        """Bring to disk what was written."""
-        for _, handle, _ in self._files.values():
-            os.fdatasync(handle)
-
     def clear(self) -> None:
         """Remove all vectors; those still in use stay readable."""
-        self.close()
-        for path in self.folder.glob("vector-*"):
+        for _, handle, path in self._files.values():
+            os.close(handle)
             path.unlink(missing_ok=True)
+        self._files = {}
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Let go of the files, and remove those that are not to last."""
+        if not self._lasting:
+            self.clear()
         for _, handle, _ in self._files.values():
             os.close(handle)
         self._files = {}

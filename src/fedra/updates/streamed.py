@@ -60,12 +60,12 @@ class StreamedRows(Rows):
         return stacked
 
     @property
-    def holders(self) -> tuple[Array, ...]:  # type: ignore[override]
+    def holders(self) -> tuple[Array, ...]:
         """All rows in memory."""
         return tuple(self)
 
     @property
-    def addresses(self) -> npt.NDArray[np.uintp]:  # type: ignore[override]
+    def addresses(self) -> npt.NDArray[np.uintp]:
         """Rows that are not in memory have no address."""
         raise ValueError(
             "this needs all updates in memory, and they are files; use a rule of fedra.RULES without what stands "

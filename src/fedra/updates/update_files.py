@@ -64,10 +64,10 @@ class UpdateFiles:
                 file.release()
             self._contents[place] = contents
         self.form = self._settled_form()
-        for place, contents in enumerate(self._contents):
+        for place, found in enumerate(self._contents):
             try:
-                if contents is not None:
-                    self.form.check(contents.tensors)
+                if found is not None:
+                    self.form.check(found.tensors)
             except Unusable as fault:
                 self.faults[place] = str(fault)
 
@@ -105,7 +105,7 @@ class UpdateFiles:
         for contents in (*self._contents, self.base):
             if contents is not None:
                 contents.close()
-        self.store.clear()
+        self.store.close()
 
     def contents_of(self, place: int) -> Contents | None:
         """Return the files and tensors of a client; None where they could not be read."""
@@ -185,9 +185,7 @@ class UpdateFiles:
             client_ids=tuple(ids[place] for place in places),
             threads=threads,
         )
-        screened = Screened(
-            cohort=cohort, usable=usable, reasons=tuple(reasons), client_ids=ids, quantities=claimed
-        )
+        screened = Screened(cohort=cohort, usable=usable, reasons=tuple(reasons), client_ids=ids, quantities=claimed)
         verdict = rule.judge(screened, state)
         # What the rule did not read has to be screened all the same: in memory it would have been.
         if unseen := passes.looking.unseen(places):
@@ -227,7 +225,7 @@ def open_updates(
 ) -> UpdateFiles:
     """Open the updates of a round, a file or a set of shards for each client, for rules to read block by block.
 
-    Files are .safetensors, a folder of shards or its model.safetensors.index.json, .npz that is not compressed, or .npy;
+    Files are .safetensors, a folder of shards or its model.safetensors.index.json, .npz not compressed, or .npy;
     their floats float16, bfloat16, float32 or float64, which rules see as float32, or float64 where there is any. What
     is wrong with a client's files makes it a rejected client of the verdict, and does not raise.
 
