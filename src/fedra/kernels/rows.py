@@ -76,6 +76,10 @@ class Rows:
         extra = np.clip(vector, -largest, largest).astype(self.dtype)
         return rows_from_vectors([*self, extra], self.dimension, self.dtype)
 
+    def mixed(self, matrix: npt.NDArray[np.float64]) -> Rows | None:
+        """Return ``matrix @ rows`` where that need not be in memory at once; None where it can be."""
+        return None
+
     def columns(self, draws: Sequence[npt.NDArray[np.intp]]) -> list[Rows]:
         """Return copies of the rows that have only some columns, once for each draw of those."""
         return [as_rows([np.asarray(row)[draw] for row in self]) for draw in draws]

@@ -12,7 +12,7 @@ from fedra.kernels.threads import column_blocks, over_blocks
 
 _TILE = 2048
 # All rows of a tile are read again for each sum: 50 rows of float32 fill 100 KiB, which the second cache holds.
-_MIXED_TILE = 512
+MIXED_TILE = 512
 
 
 def weighted_sum(updates: Any, weights: npt.ArrayLike, threads: int | None = None) -> npt.NDArray[Any]:
@@ -43,10 +43,11 @@ def weighted_sum(updates: Any, weights: npt.ArrayLike, threads: int | None = Non
     return out
 
 
-def mixed_rows(updates: Any, matrix: npt.ArrayLike, threads: int | None = None) -> npt.NDArray[Any]:
+def mixed_rows(updates: Any, matrix: npt.ArrayLike, threads: int | None = None) -> Any:
     """Return ``matrix @ updates`` in the updates' type, (k, d) for a (k, n) matrix, summed in float64.
 
-    A tile of all rows stays in cache while all k sums are made of it; entries of 0 are not read.
+    A tile of all rows stays in cache while all k sums are made of it; entries of 0 are not read. Of rows that are not in
+    memory the result is k rows that are not either.
     """
     from fedra.kernels import sums_compiled as compiled
 
@@ -54,12 +55,14 @@ def mixed_rows(updates: Any, matrix: npt.ArrayLike, threads: int | None = None) 
     factors = np.ascontiguousarray(matrix, dtype=np.float64)
     if factors.ndim != 2 or factors.shape[1] != len(rows):
         raise ValueError(f"a matrix of shape {factors.shape} for {len(rows)} rows; give (k, {len(rows)})")
+    if (elsewhere := rows.mixed(factors)) is not None:
+        return elsewhere
     out = np.zeros((len(factors), rows.dimension), dtype=rows.dtype)
 
     def work(start: int, stop: int) -> None:
-        compiled.mixed_rows_block(rows.addresses, factors, start, stop, np.empty(_MIXED_TILE), out)
+        compiled.mixed_rows_block(rows.addresses, factors, start, stop, np.empty(MIXED_TILE), out)
 
-    for _ in over_blocks(work, column_blocks(rows.dimension, _MIXED_TILE), threads):
+    for _ in over_blocks(work, column_blocks(rows.dimension, MIXED_TILE), threads):
         pass
     return out
 

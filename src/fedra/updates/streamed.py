@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from fedra.kernels.parts import PairGroup, Part, Positions, groups_of, pair_groups
 from fedra.kernels.rows import Rows, as_rows
+from fedra.kernels.sums import MIXED_TILE
 from fedra.kernels.threads import column_blocks
 from fedra.server.faults import Unusable
 from fedra.updates.passes import Passes
@@ -68,8 +69,8 @@ class StreamedRows(Rows):
     def addresses(self) -> npt.NDArray[np.uintp]:
         """Rows that are not in memory have no address."""
         raise ValueError(
-            "this needs all updates in memory, and they are files; use a rule of fedra.RULES without what stands "
-            "before it, or load the updates"
+            "this needs all updates in memory, and they are files; use a rule of fedra.RULES, "
+            "or load the updates"
         )
 
     def take(self, positions: Positions) -> StreamedRows:
@@ -80,14 +81,30 @@ class StreamedRows(Rows):
         """Return the rows and one more."""
         return StreamedRows([*self.readers, VectorReader(vector, self.dtype)], self.passes)
 
+    def mixed(self, matrix: npt.NDArray[np.float64]) -> StreamedRows:
+        """Return ``matrix @ rows``, each row made of the others when it is read."""
+        mix = _Mix(self, matrix)
+        return StreamedRows([_MixedReader(mix, number) for number in range(len(matrix))], self.passes)
+
+    def __getitem__(self, position: int) -> Array:
+        """Return one row as a vector, in memory or on disk as results are."""
+        out, one = self.new_vector(), self.take(np.array([position]))
+
+        def work(start: int, stop: int) -> None:
+            for rows, first, _ in one._columns_of(start, stop):
+                self.passes.store.write(out, first, rows[0])
+
+        for _ in one.over(work, column_blocks(self.dimension, 1), None):
+            pass
+        return out
+
     def new_vector(self) -> Array:
         """Return a vector that results are written to, in memory or on disk."""
         return self.passes.new_vector()
 
     def over(self, work: Callable[[int, int], T], blocks: list[tuple[int, int]], threads: int | None) -> Iterator[T]:
         """Yield `work(start, stop)` for each block; what an earlier process has done is not done again."""
-        places = [reader.place for reader in self.readers if reader.place is not None]
-        return self.passes.over(work, blocks, threads, places=sorted(set(places)))
+        return self.passes.over(work, blocks, threads, places=sorted(self._places()))
 
     def parts(self, start: int, stop: int, multiple: int, out: Array | None = None) -> Iterator[Part]:
         """Yield columns start..stop as they are read; what was written to a part's `out` then goes to `out`."""
@@ -153,8 +170,29 @@ class StreamedRows(Rows):
     def _group_size(self, width: int) -> int:
         return max(1, _GROUP_BYTES // max(1, width * self.dtype.itemsize))
 
+    def _places(self) -> set[int]:
+        """Return the clients whose files these rows are read from."""
+        mixes = {id(reader.mix): reader.mix for reader in self.readers if isinstance(reader, _MixedReader)}
+        found = {reader.place for reader in self.readers if reader.place is not None}
+        return found.union(*(mix.rows._places() for mix in mixes.values()))
+
     def _load(self, readers: Sequence[Reader], first: int, last: int, buffer: Array) -> None:
         """Read columns of rows and look at what was read; a row that cannot be read is zeros, and rejected."""
+        mixes: dict[int, list[int]] = {}
+        for place, reader in enumerate(readers):
+            if isinstance(reader, _MixedReader):
+                mixes.setdefault(id(reader.mix), []).append(place)
+        for places in mixes.values():
+            members = [reader for reader in (readers[place] for place in places) if isinstance(reader, _MixedReader)]
+            buffer[places] = members[0].mix.columns([member.number for member in members], first, last)
+        plain = [place for place, reader in enumerate(readers) if not isinstance(reader, _MixedReader)]
+        if len(plain) == len(readers):
+            self._load_files(readers, first, last, buffer)
+        else:
+            for place in plain:
+                self._load_files([readers[place]], first, last, buffer[place : place + 1])
+
+    def _load_files(self, readers: Sequence[Reader], first: int, last: int, buffer: Array) -> None:
         sent: Array | None = None
         for reader, target in zip(readers, buffer, strict=True):
             try:
@@ -170,3 +208,42 @@ class StreamedRows(Rows):
                 target[...] = 0
                 self.passes.reject(reader.place, str(fault))
         self.passes.look(readers, first, last, buffer)
+
+
+class _Mix:
+    """Rows that are weighted sums of others, made of them a range of columns at a time."""
+
+    def __init__(self, rows: StreamedRows, matrix: npt.NDArray[np.float64]) -> None:
+        self.rows = rows
+        self._matrix = np.ascontiguousarray(matrix, dtype=np.float64)
+
+    def columns(self, numbers: Sequence[int], first: int, last: int) -> Array:
+        """Return columns first..last of some of the sums."""
+        from fedra.kernels import sums_compiled as compiled
+
+        dtype = self.rows.dtype
+        loaded = np.empty((len(self.rows), last - first), dtype=dtype)
+        self.rows._load(self.rows.readers, first, last, loaded)
+        addresses = np.uintp(loaded.ctypes.data) + np.arange(len(loaded), dtype=np.uintp) * np.uintp(loaded.strides[0])
+        out = np.empty((len(numbers), last - first), dtype=dtype)
+        compiled.mixed_rows_block(addresses, self._matrix[list(numbers)], 0, last - first, np.empty(MIXED_TILE), out)
+        return out
+
+
+class _MixedReader:
+    """One of the sums of a `_Mix`; those of one mix are read together."""
+
+    place = None
+
+    def __init__(self, mix: _Mix, number: int) -> None:
+        self.mix, self.number = mix, number
+
+    def read(self, first: int, last: int, target: Array) -> None:
+        """Write columns first..last."""
+        target[...] = self.mix.columns([self.number], first, last)[0]
+
+    def expect(self, first: int, last: int) -> None:
+        """Let the system fetch these columns."""
+        if self.number == 0:
+            for reader in self.mix.rows.readers:
+                reader.expect(first, last)
