@@ -1,4 +1,4 @@
-"""Every rule gives on files the bits that it gives in memory, however columns are cut into tensors, shards and parts."""
+"""Every rule gives on files the bits that it gives in memory, however columns are cut."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.strategies import make_round
+from tests.updates import written
 
 import fedra
 from fedra import RULES, Verdict
 from fedra.kernels.rows import as_rows
 from fedra.rules import Preceded
 from fedra.updates import streamed
-from tests.strategies import make_round
-from tests.updates import written
 
 RULE_NAMES = sorted(RULES)
 

@@ -127,12 +127,10 @@ def _described(name: str, about: Any) -> tuple[Kind, tuple[int, ...], int, int]:
     if not _are_whole(offsets) or len(offsets) != 2:
         raise Unusable(f"{what} has the impossible place {short(offsets)}")
     kind = KINDS[dtype]
-    # The library multiplies in machine words, and refuses what does not fit, even where another length is zero.
-    size = kind.itemsize
-    for length in shape:
-        size *= length
-        if size > _LARGEST:
-            raise Unusable(f"{what} has the impossible shape {short(shape)}")
+    # What no array could have is refused also where another length is zero, as NumPy and the library do.
+    if kind.itemsize * math.prod(max(1, length) for length in shape) > _LARGEST:
+        raise Unusable(f"{what} has the impossible shape {short(shape)}")
+    size = kind.itemsize * math.prod(shape)
     if offsets[1] - offsets[0] != size:
         raise Unusable(f"{what} holds {offsets[1] - offsets[0]} bytes instead of {size}")
     return kind, tuple(shape), offsets[0], offsets[1]

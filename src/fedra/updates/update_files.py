@@ -66,7 +66,7 @@ class UpdateFiles:
         self.form = self._settled_form()
         for place, found in enumerate(self._contents):
             try:
-                if found is not None:
+                if found is not None and not self.faults[place]:
                     self.form.check(found.tensors)
             except Unusable as fault:
                 self.faults[place] = str(fault)
