@@ -41,6 +41,7 @@ def aggregate(
     ] = None,
     rule: Annotated[str, typer.Option(help="See fedra rules; or module:Class.")] = "fedra",
     rule_param: Parameters = None,
+    before: Annotated[str | None, typer.Option(help="nnm, 'bucketing size=4' or arc before the rule.")] = None,
     base: Annotated[
         Path | None, typer.Option(help="The model that clients began with: updates are models, and so is the result.")
     ] = None,
@@ -63,7 +64,8 @@ def aggregate(
     with errors_reported():
         from fedra.updates import aggregation, open_updates
 
-        chosen = make_rule(rule, **dict(parse_parameter(text, "--rule-param") for text in rule_param or ()))
+        parameters = dict(parse_parameter(text, "--rule-param") for text in rule_param or ())
+        chosen = make_rule(rule, before=before, **parameters)
         if base is None and server_lr != 1.0:
             raise ValueError(
                 f"--server-lr {server_lr:g} is for models, and there is no --base; give it, or leave it out"

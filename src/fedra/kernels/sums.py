@@ -46,8 +46,8 @@ def weighted_sum(updates: Any, weights: npt.ArrayLike, threads: int | None = Non
 def mixed_rows(updates: Any, matrix: npt.ArrayLike, threads: int | None = None) -> Any:
     """Return ``matrix @ updates`` in the updates' type, (k, d) for a (k, n) matrix, summed in float64.
 
-    A tile of all rows stays in cache while all k sums are made of it; entries of 0 are not read. Of rows that are not in
-    memory the result is k rows that are not either.
+    A tile of all rows stays in cache while all k sums are made of it; entries of 0 are not read. Of rows that are not
+    in memory the result is k rows that are not either.
     """
     from fedra.kernels import sums_compiled as compiled
 

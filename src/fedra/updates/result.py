@@ -74,7 +74,7 @@ def _write(file: IO[bytes], update: npt.NDArray[Any], form: Form, base: Contents
     for slot in result_slots(form, whole=base is not None):
         if slot.kind.trained:
             for values in _values(update, slot, sent, SGD(lr=rate)):
-                file.write(_checked(narrowed(values, slot.kind), slot).data)
+                file.write(_checked(values, slot).data)
         elif base is not None:
             _copy(file, base, slot)
 
@@ -95,12 +95,14 @@ def _values(
 
 
 def _checked(values: npt.NDArray[Any], slot: Slot) -> npt.NDArray[Any]:
-    finite = (values & 0x7F80) != 0x7F80 if slot.kind.name == "BF16" else np.isfinite(values)
+    """Return values in the type of their tensor, all of them finite in it."""
+    held: npt.NDArray[Any] = narrowed(values, slot.kind)
+    finite = np.isfinite(values) & ((held & 0x7F80) != 0x7F80 if slot.kind.name == "BF16" else np.isfinite(held))
     if not finite.all():
         raise ValueError(
             f"tensor {slot.name!r} of the result would be beyond the range of {slot.kind.name}; nothing is written"
         )
-    return values
+    return held
 
 
 def _copy(file: IO[bytes], base: Contents, slot: Slot) -> None:

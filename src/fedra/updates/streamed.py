@@ -69,8 +69,7 @@ class StreamedRows(Rows):
     def addresses(self) -> npt.NDArray[np.uintp]:
         """Rows that are not in memory have no address."""
         raise ValueError(
-            "this needs all updates in memory, and they are files; use a rule of fedra.RULES, "
-            "or load the updates"
+            "this needs all updates in memory, and they are files; use a rule of fedra.RULES, or load the updates"
         )
 
     def take(self, positions: Positions) -> StreamedRows:
