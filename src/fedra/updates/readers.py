@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from fedra.updates.formats import Contents
 from fedra.updates.sources import SourceFile, as_bytes
+from fedra.updates.store import Store
 from fedra.updates.tensors import Form, Kind, widened
 
 
@@ -130,13 +131,13 @@ class VectorReader:
 
     place = None
 
-    def __init__(self, vector: npt.NDArray[Any], dtype: np.dtype[Any]) -> None:
-        self._vector = vector
+    def __init__(self, vector: npt.NDArray[Any], dtype: np.dtype[Any], store: Store) -> None:
+        self._vector, self._store = vector, store
         self._largest = np.finfo(dtype).max
 
     def read(self, first: int, last: int, target: npt.NDArray[Any]) -> None:
         """Write columns first..last."""
-        target[...] = np.clip(self._vector[first:last], -self._largest, self._largest)
+        target[...] = np.clip(self._store.read(self._vector, first, last), -self._largest, self._largest)
 
     def expect(self, first: int, last: int) -> None:
         """Nothing is to be fetched."""

@@ -63,28 +63,30 @@ def write_result(
         fresh = store.folder / "result"
         fresh.unlink(missing_ok=True)
         with open_plain(fresh, "xb") as file:
-            _write(file, update, form, base, rate)
+            _write(file, update, form, base, rate, store)
         move_whole(fresh, path)
     sync_folder(path.parent)
 
 
-def _write(file: IO[bytes], update: npt.NDArray[Any], form: Form, base: Contents | None, rate: float) -> None:
+def _write(
+    file: IO[bytes], update: npt.NDArray[Any], form: Form, base: Contents | None, rate: float, store: FolderStore
+) -> None:
     file.write(result_header(form, whole=base is not None))
     sent = None if base is None else TensorReader(base, form, None)
     for slot in result_slots(form, whole=base is not None):
         if slot.kind.trained:
-            for values in _values(update, slot, sent, SGD(lr=rate)):
+            for values in _values(update, slot, sent, SGD(lr=rate), store):
                 file.write(_checked(values, slot).data)
         elif base is not None:
             _copy(file, base, slot)
 
 
 def _values(
-    update: npt.NDArray[Any], slot: Slot, sent: TensorReader | None, optimizer: SGD
+    update: npt.NDArray[Any], slot: Slot, sent: TensorReader | None, optimizer: SGD, store: FolderStore
 ) -> Iterator[npt.NDArray[Any]]:
     for first in range(slot.start, slot.stop, _PART):
         last = min(first + _PART, slot.stop)
-        part = np.array(update[first:last])
+        part = store.read(update, first, last)
         if sent is not None:
             model = np.empty_like(part)
             sent.read(first, last, model)

@@ -27,6 +27,10 @@ class Store(Protocol):
         """Write values at a column."""
         ...
 
+    def read(self, vector: Array, first: int, last: int) -> Array:
+        """Return columns of a vector, one of these or any other."""
+        ...
+
     def clear(self) -> None:
         """Forget all vectors: they are of no use any more."""
         ...
@@ -46,6 +50,10 @@ class MemoryStore:
     def write(self, vector: Array, first: int, values: Array) -> None:
         """Write values at a column."""
         vector[first : first + len(values)] = values
+
+    def read(self, vector: Array, first: int, last: int) -> Array:
+        """Return columns of a vector."""
+        return vector[first:last]
 
     def clear(self) -> None:
         """Nothing is held."""
@@ -92,6 +100,19 @@ class FolderStore:
         """Write values at a column."""
         handle = self._files[id(vector)][1]
         self._write_all(handle, as_bytes(values), len(self.prefix) + first * values.itemsize)
+
+    def read(self, vector: Array, first: int, last: int) -> Array:
+        """Return columns of a vector; of one of these by a call, since pages that are mapped count as memory."""
+        if (found := self._files.get(id(vector))) is None:
+            return vector[first:last]
+        values = np.empty(last - first, dtype=vector.dtype)
+        left, offset = as_bytes(values), len(self.prefix) + first * values.itemsize
+        while left:
+            count = os.preadv(found[1], [left], offset)
+            if count == 0:
+                raise OSError(f"{found[2]} became shorter; start again")
+            left, offset = left[count:], offset + count
+        return values
 
     def path_of(self, vector: Array) -> Path | None:
         """Return the file of a vector; None where it is none of these."""

@@ -78,7 +78,7 @@ class StreamedRows(Rows):
 
     def with_row(self, vector: Array) -> StreamedRows:
         """Return the rows and one more."""
-        return StreamedRows([*self.readers, VectorReader(vector, self.dtype)], self.passes)
+        return StreamedRows([*self.readers, VectorReader(vector, self.dtype, self.passes.store)], self.passes)
 
     def mixed(self, matrix: npt.NDArray[np.float64]) -> StreamedRows:
         """Return ``matrix @ rows``, each row made of the others when it is read."""
