@@ -208,7 +208,8 @@ def main() -> None:
         quote("scale", markdown, PAGE)
     if share["from disk"] < 0.6 or peak > 1.5e9:
         sys.exit(
-            f"a figure was not reached: {share['from disk']:.0%} of reading twice (60%), {peak / 1e9:.2f} GB at most (1.5 GB)"
+            f"a figure was not reached: {share['from disk']:.0%} of reading twice, 60% must be; "
+            f"{peak / 1e9:.2f} GB, 1.5 may be"
         )
 
 
