@@ -29,11 +29,12 @@ def _own_form(name: str, data: bytes) -> tuple[np.dtype[Any], tuple[int, ...]]:
 
 def view_npy(data: Any, entry: Entry) -> npt.NDArray[Any]:
     """Return a client's .npy bytes as a flat array in C order, in place where their layout allows it."""
-    if not isinstance(data, bytes):
+    # A view of bytes is what the server itself put into a file.
+    if not isinstance(data, bytes | memoryview):
         raise Unusable(f"array {short(entry.name)} is {type(data).__name__}, not bytes")
     for dtype in entry.dtypes:
         header = make_header(dtype, entry.shape)
-        if data.startswith(header) and len(data) - len(header) == _num_bytes(dtype, entry.shape):
+        if data[: len(header)] == header and len(data) - len(header) == _num_bytes(dtype, entry.shape):
             return np.frombuffer(data, dtype=dtype, offset=len(header))
     try:
         shape, fortran, dtype, offset = read_header(data)

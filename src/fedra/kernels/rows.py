@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from fedra.kernels.mapped import forget, is_mapped
 from fedra.kernels.parts import PairGroup, Part, Positions
 from fedra.kernels.threads import over_blocks
 
@@ -52,7 +53,17 @@ class Rows:
 
     def over(self, work: Callable[[int, int], T], blocks: list[tuple[int, int]], threads: int | None) -> Iterator[T]:
         """Yield `work(start, stop)` for each block of columns, in their order: one pass over the rows."""
-        return over_blocks(work, blocks, threads)
+        mapped = [holder for holder in self.holders if is_mapped(holder)]
+        if not mapped:
+            return over_blocks(work, blocks, threads)
+
+        def read(start: int, stop: int) -> T:
+            found = work(start, stop)
+            # Else the memory of this process would grow with every row, although the files have it all.
+            forget(mapped, start, stop)
+            return found
+
+        return over_blocks(read, blocks, threads)
 
     def parts(self, start: int, stop: int, multiple: int, out: npt.NDArray[Any] | None = None) -> Iterator[Part]:
         """Yield columns start..stop of all rows in memory, cut at most at multiples of `multiple` from the start."""

@@ -42,7 +42,7 @@ class Header(NamedTuple):
     offset: int
 
 
-def read_header(data: bytes) -> Header:
+def read_header(data: bytes | memoryview) -> Header:
     """Read the header of an array of plain values; `Unusable` for all else."""
     if data[:6] != npy.MAGIC_PREFIX:
         raise Unusable("cannot be read: it does not begin as .npy data does")
@@ -54,7 +54,7 @@ def read_header(data: bytes) -> Header:
     stop = start + length
     if length > _LONGEST_HEADER or len(data) < stop:
         raise Unusable(f"cannot be read: a header of {length} bytes in {len(data)} bytes")
-    items = _items(data[start:stop])
+    items = _items(bytes(data[start:stop]))
     shape, dtype = _shape(items["shape"]), _dtype(items["descr"])
     # NumPy refuses what it could not address, also where another length is zero.
     if len(shape) > _MOST_DIMENSIONS or dtype.itemsize * math.prod(max(1, length) for length in shape) > sys.maxsize:
