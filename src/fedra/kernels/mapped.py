@@ -14,21 +14,26 @@ _SHARED = ("r", "r+", "w+")
 
 
 def is_mapped(vector: npt.NDArray[Any]) -> bool:
-    """Tell whether a vector is a mapped file, which holds all that the vector does."""
-    return (
-        isinstance(vector, np.memmap)
-        and vector.mode in _SHARED
-        and isinstance(getattr(vector, "_mmap", None), mmap.mmap)
-        and hasattr(mmap, "MADV_DONTNEED")
-    )
+    """Tell whether a vector is a mapped file, or a view of one, which holds all that the vector does."""
+    return _mapping(vector) is not None
+
+
+def _mapping(vector: Any) -> mmap.mmap | None:
+    while isinstance(vector, np.ndarray):
+        if isinstance(vector, np.memmap):
+            found = getattr(vector, "_mmap", None)
+            usable = isinstance(found, mmap.mmap) and vector.mode in _SHARED and hasattr(mmap, "MADV_DONTNEED")
+            return found if usable else None
+        vector = vector.base
+    return None
 
 
 def forget(vectors: Iterable[npt.NDArray[Any]], start: int, stop: int) -> None:
     """Take the pages that hold columns start..stop out of this process's memory; the files still have them."""
     for vector in vectors:
-        if not is_mapped(vector) or not vector.flags.c_contiguous:
+        mapping = _mapping(vector)
+        if mapping is None or not vector.flags.c_contiguous:
             continue
-        mapping: mmap.mmap = vector._mmap  # type: ignore[attr-defined]
         begin = np.frombuffer(mapping, dtype=np.uint8).ctypes.data
         first = vector.ctypes.data - begin + start * vector.itemsize
         last = vector.ctypes.data - begin + stop * vector.itemsize
