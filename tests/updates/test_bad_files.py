@@ -186,6 +186,24 @@ def test_a_file_that_is_written_anew_while_it_is_read(tmp_path: Path, monkeypatc
     assert "changed while it was read" in judged(paths, round_, 4)
 
 
+def test_a_file_whose_time_is_set_back_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    round_, paths = round_of(tmp_path)
+    read = TensorReader.read
+
+    def changed(self: TensorReader, first: int, last: int, target: np.ndarray) -> None:
+        read(self, first, last, target)
+        if self.place == 4:
+            before = paths[4].stat()
+            with paths[4].open("r+b") as file:
+                file.seek(-4, os.SEEK_END)
+                file.write(b"\0\0\0\0")
+            written.same_time(paths[4], before)
+            assert paths[4].stat().st_mtime_ns == before.st_mtime_ns
+
+    monkeypatch.setattr(TensorReader, "read", changed)
+    assert "changed while it was read" in judged(paths, round_, 4)
+
+
 def test_more_files_than_may_be_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(update_files, "_most_open", lambda: 3)
     round_, paths = round_of(tmp_path)

@@ -35,9 +35,9 @@ class SourceFile:
         return int(self._identity[2])
 
     @property
-    def fingerprint(self) -> tuple[str, int, int, str]:
-        """What must be the same for partial results to be of this file: path, size, time of change, header."""
-        return str(self.path.absolute()), self._identity[2], self._identity[3], self.header_digest
+    def fingerprint(self) -> tuple[str, int, int, int, str]:
+        """What must be the same for partial results to be of this file: path, size, times of change, header."""
+        return str(self.path.absolute()), *self._identity[2:], self.header_digest
 
     def release(self) -> None:
         """Keep the file closed between reads, for where there are more files than a process may hold open."""
@@ -124,6 +124,7 @@ def _opened(path: Path) -> BinaryIO:
         raise Unusable(f"{short(path.name)} cannot be read: {short(reason)}") from error
 
 
-def _identity(file: BinaryIO) -> tuple[int, int, int, int]:
+def _identity(file: BinaryIO) -> tuple[int, int, int, int, int]:
     found = os.fstat(file.fileno())
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    # Whoever writes to a file can set back its time of modification, but not that of its last change.
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from pathlib import Path
@@ -14,6 +15,8 @@ from fedra.files import inside, open_plain
 from fedra.updates.sources import as_bytes
 
 Array = npt.NDArray[Any]
+# What a file system says that has no such call.
+_CANNOT = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 
 
 class Store(Protocol):
@@ -84,7 +87,7 @@ class FolderStore:
         if not kept:
             path.unlink(missing_ok=True)
             with open_plain(path, "xb") as file:
-                os.posix_fallocate(file.fileno(), 0, size)
+                _take_room(file.fileno(), size)
         handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             self._write_all(handle, self.prefix, 0)
@@ -140,3 +143,16 @@ class FolderStore:
         while left:
             count = os.pwrite(handle, left, offset)
             left, offset = left[count:], offset + count
+
+
+def _take_room(handle: int, size: int) -> None:
+    """Make a file so long, with all of its room on disk where the file system can do that."""
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(handle, 0, size)
+            return
+    except OSError as error:
+        if error.errno not in _CANNOT:
+            raise
+    # It is written to by calls alone, which say so when the disk is full.
+    os.ftruncate(handle, size)
