@@ -65,8 +65,8 @@ bench-grids: $(STAMP) ## Time a grid with one and two workers, and the report of
 bench-attackers: $(STAMP) ## Measure what attackers get of a round under each rule
 	$(BIN)/python benchmarks/attackers.py
 
-bench-scale: $(STAMP) ## Aggregate files against reading them; SIZE=4e8 makes 16 GB
-	$(BIN)/python benchmarks/scale.py --dimension $(or $(SIZE),4e7)
+bench-scale: $(STAMP) ## Aggregate files against reading them; OPTIONS="--dimension 4e8 --fedra-only" writes 16 GB
+	$(BIN)/python benchmarks/scale.py $(OPTIONS)
 
 reproduction: $(STAMP) ## Put the tables of results/ into README and docs/reproduction.md
 	$(BIN)/python benchmarks/reproduction.py

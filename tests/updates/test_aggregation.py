@@ -316,3 +316,29 @@ def test_the_base_may_be_replaced_by_the_result(tmp_path: Path) -> None:
     paths = written.clients(tmp_path, np.full((5, 3), 3, np.float32))
     aggregate(paths, [1] * 5, rule=fedra.Median(), out=base, base=base)
     assert load_file(base)["t000"].tolist() == [3, 3, 3]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("rule", ["fedra", "huber"])
+def test_memory_does_not_grow_with_clients(rule: str, tmp_path: Path) -> None:
+    row = np.random.default_rng(0).standard_normal(2_000_000).astype(np.float32)
+    paths = written.clients(tmp_path, np.stack([row * factor for factor in (1.0, 1.1, 0.9, 1.2, 0.8)]))
+    for place in range(5, 15):
+        paths.append(tmp_path / f"copy{place}.safetensors")
+        os.link(paths[place % 5], paths[-1])
+    code = f"""
+import re, numpy as np, fedra
+from pathlib import Path
+from fedra.updates.aggregation import aggregate
+def most():
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
+rule = fedra.make_rule({rule!r})
+rule(np.random.default_rng(0).standard_normal((15, 5000)).astype(np.float32), [10] * 15)
+before = most()
+paths = [Path(path) for path in {list(map(str, paths))!r}]
+aggregate(paths, [10] * 15, rule=rule, out=Path({str(tmp_path)!r}) / "out.safetensors", threads=2)
+print(most() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    # All rows are 120,000 kB; two threads hold parts of 8,192 kB, and a block of two rows where rows are equal.
+    assert int(done.stdout) < 50_000
