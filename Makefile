@@ -9,7 +9,7 @@ export FLWR_DISABLE_UPDATE_CHECK = 1
 export RAY_USAGE_STATS_ENABLED = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser test-deploy fuzz check format bench bench-simulation bench-flower bench-grids bench-attackers contest reproduction clean
+.PHONY: help install demo test test-browser test-deploy fuzz check format bench bench-simulation bench-flower bench-grids bench-attackers bench-scale contest reproduction clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -64,6 +64,9 @@ bench-grids: $(STAMP) ## Time a grid with one and two workers, and the report of
 
 bench-attackers: $(STAMP) ## Measure what attackers get of a round under each rule
 	$(BIN)/python benchmarks/attackers.py
+
+bench-scale: $(STAMP) ## Aggregate files against reading them; OPTIONS="--dimension 4e8 --fedra-only" writes 16 GB
+	$(BIN)/python benchmarks/scale.py $(OPTIONS)
 
 contest: $(STAMP) ## Hold the contest of all rules and write results/contest; hours, and it goes on where it stopped
 	$(BIN)/fedra contest --out runs/contest --no-report

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typer
 
+from fedra.cli.aggregate import aggregate
 from fedra.cli.audit import audit
 from fedra.cli.contest import contest
 from fedra.cli.data import data_app
@@ -33,5 +34,6 @@ app.command()(report)
 app.command()(demo)
 app.command()(rules)
 app.command()(attacks)
+app.command()(aggregate)
 app.command()(audit)
 app.add_typer(data_app, name="data")

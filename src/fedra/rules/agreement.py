@@ -32,7 +32,7 @@ def agreed_weights(inner_products: Floats, weights: Floats, count: int) -> Float
         weights: (n,) of which at least `count` + 1 are positive.
         count: k, how many clients may be left out.
     """
-    whole = weights / weights.sum()
+    whole: Floats = weights / weights.sum()
     scale = float(np.trace(inner_products)) / len(weights)
     if count == 0 or not scale > 0:
         return whole
@@ -73,7 +73,8 @@ def least_agreeing(agreement: Floats, weights: Floats, count: int) -> Floats:
             break
         level, kept = lower, without
     chosen = weights * kept
-    return chosen / chosen.sum()
+    mean: Floats = chosen / chosen.sum()
+    return mean
 
 
 def _nearest(products: Floats, means: Floats, parts: Floats) -> tuple[Floats, Floats]:
