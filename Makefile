@@ -10,7 +10,7 @@ export RAY_USAGE_STATS_ENABLED = 0
 export NO_MKDOCS_2_WARNING = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser test-deploy docs build notebooks fuzz check format bench bench-simulation bench-flower bench-grids bench-audit bench-attackers contest reproduction clean
+.PHONY: help install demo test test-browser test-deploy docs build notebooks fuzz check format bench bench-simulation bench-flower bench-grids bench-audit bench-attackers bench-scale contest reproduction clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -79,6 +79,9 @@ bench-audit: $(STAMP) ## Time the page of an audit trail at two sizes
 
 bench-attackers: $(STAMP) ## Measure what attackers get of a round under each rule
 	$(BIN)/python benchmarks/attackers.py
+
+bench-scale: $(STAMP) ## Aggregate files against reading them; OPTIONS="--dimension 4e8 --fedra-only" writes 16 GB
+	$(BIN)/python benchmarks/scale.py $(OPTIONS)
 
 contest: $(STAMP) ## Hold the contest of all rules and write results/contest; hours, and it goes on where it stopped
 	$(BIN)/fedra contest --out runs/contest --no-report

@@ -37,6 +37,7 @@ from fedra.rules import (
     quantity_robust_scores,
 )
 from fedra.screening import Screened, screen
+from fedra.updates import UpdateFiles, open_updates
 
 __version__ = "0.1.0"
 
@@ -69,6 +70,7 @@ __all__ = [
     "TrimmedMean",
     "Truncate",
     "Uniform",
+    "UpdateFiles",
     "Verdict",
     "WarningLimits",
     "WeightedMedian",
@@ -76,6 +78,7 @@ __all__ = [
     "estimate_num_malicious",
     "make_preaggregator",
     "make_rule",
+    "open_updates",
     "pairwise_l1",
     "pairwise_squared_l2",
     "quantity_robust_scores",

@@ -73,7 +73,7 @@ def screen(
     candidates = {i: array for i, array in enumerate(arrays) if array is not None and not reasons[i]}
     rows = rows_from_vectors([_narrowed(array, dtype) for array in candidates.values()], length, dtype)
     for i, magnitude in zip(candidates, largest_magnitudes(rows, threads), strict=True):
-        reasons[i] = _magnitude_fault(float(magnitude))
+        reasons[i] = magnitude_fault(float(magnitude))
     usable = np.array([not reason for reason in reasons], dtype=bool)
     passed = np.flatnonzero([usable[i] for i in candidates])
     cohort = Cohort(
@@ -193,7 +193,8 @@ def read_claim(claim: Any, name: str = "quantity") -> tuple[float, str]:
     return value, ""
 
 
-def _magnitude_fault(magnitude: float) -> str:
+def magnitude_fault(magnitude: float) -> str:
+    """Return what is wrong with an update whose largest magnitude this is; empty where nothing is."""
     if not math.isfinite(magnitude):
         return "update holds values that are not finite"
     if magnitude > LARGEST_VALUE:

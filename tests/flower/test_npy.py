@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from fedra.flower.npy import canonical_npy, flat_model, is_canonical, make_header, npy_model_form, read_header, view_npy
+from fedra.flower.npy import canonical_npy, flat_model, is_canonical, npy_model_form, view_npy
 from fedra.server.faults import Unusable
+from fedra.server.npy import make_header, read_header
 
 arrays = hnp.arrays(
     dtype=st.sampled_from(["f2", "f4", "f8", ">f4", "i8", "u1", "?"]),

@@ -21,6 +21,7 @@ from fedra.nvflare import RobustAggregator
 from fedra.nvflare.parameters import SentModel
 from fedra.optimizers import Adam
 from fedra.rules import Decision, Family, Rule
+from fedra.server.spill import Spill
 
 NAMES = [f"site-{place}" for place in range(1, 9)]
 
@@ -543,3 +544,24 @@ def test_a_server_optimizer_steps() -> None:
     job = Job(sent, server_optimizer=Adam(lr=0.5))
     run_rounds(job, 2)
     assert abs(job.params["fc.weight"] - sent["fc.weight"] - 1.0).max() < 0.05
+
+
+@pytest.mark.parametrize("rule", ["fedra", "norm-bound", "median"])
+def test_replies_on_disk_give_the_same_model(rule, tmp_path) -> None:
+    sent = model()
+    found = []
+    for folder in (None, tmp_path / "spill"):
+        job = Job(sent, rule=rule, spill=folder)
+        result = job.round(honest(sent, 8))
+        found.append({name: array.tobytes() for name, array in result.params.items()})
+    assert found[0] == found[1]
+    assert list((tmp_path / "spill").iterdir()) == []
+
+
+def test_a_reply_is_on_disk_once_it_was_read(tmp_path) -> None:
+    sent = SentModel(model(), None)
+    spill = Spill(tmp_path, logging.getLogger("tests"))
+    row = sent.read(moved(model(), 1), difference=False, as_update=True, spill=spill)
+    assert isinstance(row, np.memmap)
+    expected = sent.read(moved(model(), 1), difference=False, as_update=True)
+    assert row.tobytes() == expected.tobytes()

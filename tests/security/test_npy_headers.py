@@ -20,9 +20,10 @@ from fedra import FedRA
 from fedra.audit import read_trail
 from fedra.flower import Guard, RobustStrategy
 from fedra.flower.npy import npy_model_form as model_form
-from fedra.flower.npy import read_header, view_npy
+from fedra.flower.npy import view_npy
 from fedra.server.faults import Unusable
 from fedra.server.form import Entry
+from fedra.server.npy import read_header
 
 
 @functools.cache

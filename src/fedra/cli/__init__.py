@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from fedra import __version__
+from fedra.cli.aggregate import aggregate
 from fedra.cli.audit import audit
 from fedra.cli.contest import contest
 from fedra.cli.data import data_app
@@ -55,5 +56,6 @@ app.command()(report)
 app.command()(demo)
 app.command()(rules)
 app.command()(attacks)
+app.command()(aggregate)
 app.command()(audit)
 app.add_typer(data_app, name="data")

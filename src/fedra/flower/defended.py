@@ -14,6 +14,7 @@ from flwr.serverapp.strategy import Result, Strategy
 
 from fedra.flower.messages import read_messages, round_figures, sent_array_key
 from fedra.flower.npy import npy_model_form
+from fedra.flower.spilling import SpillingGrid
 from fedra.server.core import Server
 from fedra.server.metrics import plain_numbers
 from fedra.server.records import RoundRecord
@@ -154,7 +155,7 @@ class Defended(Strategy):
         summary: dict[str, float] = {}
         try:
             result = super().start(
-                grid,
+                grid if self.server.spill is None else SpillingGrid(grid, self.server.spill),
                 initial_arrays,
                 max(0, num_rounds - done),
                 timeout,

@@ -64,6 +64,7 @@ class DefenceOptions(TypedDict, total=False):
     on_round: Callable[[RoundRecord], None] | None
     state: str | os.PathLike[str] | None
     threads: int | None
+    spill: str | os.PathLike[str] | None
     on_disk_error: OnDiskError
     warn_at: WarningLimits | None
 

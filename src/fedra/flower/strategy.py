@@ -40,6 +40,7 @@ class RobustStrategy(Defended, FedAvg):
         on_round: called with the `RoundRecord` of each round, the same records that the audit trail holds.
         state: a file to keep model, optimizer state and the rule's memory in after each round, and to resume from.
         threads: how many threads to aggregate with; None for one per core.
+        spill: a folder for replies, where the server's memory is not to grow with the number of clients.
         on_disk_error: what to do when the disk does not take the state or the audit trail: "warn" in the log and go
             on, or "stop", after all else of the round has been written.
         warn_at: beyond what a round is worth a warning, `fedra.WarningLimits`: one client's share of the result, a kept
@@ -57,6 +58,7 @@ class RobustStrategy(Defended, FedAvg):
         on_round: Callable[[RoundRecord], None] | None = None,
         state: str | os.PathLike[str] | None = None,
         threads: int | None = None,
+        spill: str | os.PathLike[str] | None = None,
         on_disk_error: OnDiskError = "warn",
         warn_at: WarningLimits | None = None,
         **fedavg: Any,
@@ -71,6 +73,7 @@ class RobustStrategy(Defended, FedAvg):
             on_round=on_round,
             state=state,
             threads=threads,
+            spill=spill,
             on_disk_error=on_disk_error,
             warn_at=warn_at,
             logger=LOGGER,

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fedra.kernels.networks import comparisons, sorting_network
+from fedra.kernels.parts import Part
 from fedra.kernels.rows import Rows, as_rows
-from fedra.kernels.threads import column_blocks, over_blocks
+from fedra.kernels.threads import column_blocks
 
 Floats = npt.NDArray[np.float64]
 
@@ -45,10 +46,10 @@ def column_trimmed_mean(updates: Any, trim: int, threads: int | None = None) -> 
     inner, outer = range(trim, count - trim), (*range(trim), *range(count - trim, count))
     steps = min((sorting_network(count, ranks) for ranks in (inner, outer)), key=comparisons)
 
-    def work(start: int, stop: int, out: npt.NDArray[Any], width: int) -> None:
+    def work(part: Part, width: int) -> None:
         tile = aligned((count, width), rows.dtype)
         sums = aligned((width,))
-        compiled.trimmed_mean_block(rows.addresses, trim, start, stop, steps, rows.like, tile, sums, out)
+        compiled.trimmed_mean_block(part.addresses, trim, part.start, part.stop, steps, part.like, tile, sums, part.out)
 
     return _by_columns(rows, work, threads)
 
@@ -63,10 +64,10 @@ def column_mean_around_median(updates: Any, near: int, threads: int | None = Non
         raise ValueError(f"near={near} is not between 1 and the {count} values of a column")
     steps = sorting_network(count, range(count))
 
-    def work(start: int, stop: int, out: npt.NDArray[Any], width: int) -> None:
+    def work(part: Part, width: int) -> None:
         tile = aligned((count, width), rows.dtype)
         compiled.around_median_block(
-            rows.addresses, near, start, stop, steps, rows.like, tile, aligned((4, width)), out
+            part.addresses, near, part.start, part.stop, steps, part.like, tile, aligned((4, width)), part.out
         )
 
     return _by_columns(rows, work, threads)
@@ -94,10 +95,10 @@ def column_weighted_median(updates: Any, weights: npt.ArrayLike, threads: int | 
     half = whole / 2
     steps = sorting_network(len(rows), range(len(rows)))
 
-    def work(start: int, stop: int, out: npt.NDArray[Any], width: int) -> None:
+    def work(part: Part, width: int) -> None:
         tile, tags, sums = _tagged_tiles(rows, width)
-        rest = (tile, tags, sums, aligned((2, width)), out)
-        compiled.weighted_median_block(rows.addresses, table, half, start, stop, steps, rows.like, *rest)
+        rest = (tile, tags, sums, aligned((2, width)), part.out)
+        compiled.weighted_median_block(part.addresses, table, half, part.start, part.stop, steps, part.like, *rest)
 
     return _by_columns(rows, work, threads, itemsize=8)
 
@@ -127,10 +128,12 @@ def column_weighted_trimmed_mean(
     levels = np.array([quantiles, [_least_reaching(level, whole) for level in quantiles]])
     steps = sorting_network(count, range(count))
 
-    def work(start: int, stop: int, out: npt.NDArray[Any], width: int) -> None:
+    def work(part: Part, width: int) -> None:
         tile, tags, shares = _tagged_tiles(rows, width)
-        rest = (tile, tags, shares, aligned((count, width)), aligned((11, width)), out)
-        compiled.weighted_trimmed_mean_block(rows.addresses, table, whole, levels, start, stop, steps, rows.like, *rest)
+        rest = (tile, tags, shares, aligned((count, width)), aligned((11, width)), part.out)
+        compiled.weighted_trimmed_mean_block(
+            part.addresses, table, whole, levels, part.start, part.stop, steps, part.like, *rest
+        )
 
     return _by_columns(rows, work, threads, itemsize=8)
 
@@ -169,20 +172,21 @@ def aligned(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.ND
 
 def _by_columns(
     rows: Rows,
-    work: Callable[[int, int, npt.NDArray[Any], int], None],
+    work: Callable[[Part, int], None],
     threads: int | None,
     *,
     itemsize: int | None = None,
 ) -> npt.NDArray[Any]:
-    """Run `work` over blocks of columns, with the width that its tiles shall have, and return what it wrote."""
+    """Run `work` over parts of the columns, with the width that its tiles shall have, and return what it wrote."""
     values = _CACHE_BYTES // (itemsize or rows.dtype.itemsize)
     width = values // len(rows) // (_LINE // 4) * (_LINE // 4)
     width = max(_LEAST_TILE, min(width, _MOST_TILE))
-    out = np.empty(rows.dimension, dtype=rows.dtype)
+    out = rows.new_vector()
 
     def block(start: int, stop: int) -> None:
-        work(start, stop, out, width)
+        for part in rows.parts(start, stop, width, out, stored=True):
+            work(part, width)
 
-    for _ in over_blocks(block, column_blocks(rows.dimension, width), threads):
+    for _ in rows.over(block, column_blocks(rows.dimension, width), threads):
         pass
     return out

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedra.kernels.rows import Rows, as_rows, with_row
-from fedra.kernels.threads import column_blocks, in_order, over_blocks, thread_count
+from fedra.kernels.rows import Rows, as_rows
+from fedra.kernels.threads import column_blocks, in_order, thread_count
 
 Floats = npt.NDArray[np.float64]
 
@@ -95,29 +95,34 @@ def _panels(rows: Rows, *, squared: bool, threads: int | None) -> Iterator[tuple
     one = arithmetic.type(1.0)
 
     def panel(begin: int, threads: int | None) -> tuple[int, Floats]:
-        end = min(begin + compiled.PANEL, count)
-        own = _threefold(end - begin)
-        shape = (own, own + _threefold(count - end))
+        # Those before it have been compared with all: where rows are files, they are not read again.
+        left = rows.take(np.arange(begin, count)) if begin else rows
+        size = min(compiled.PANEL, len(left))
+        own = _threefold(size)
+        shape = (own, own + _threefold(len(left) - size))
 
         def work(start: int, stop: int) -> Floats:
             sums = np.zeros(shape)
             tile = np.zeros((own + compiled.ACROSS, compiled.TILE), dtype=arithmetic)
-            compiled.pairwise_block(rows.addresses, begin, end, start, stop, one, squared, rows.like, tile, sums)
+            for part in left.parts(start, stop, compiled.TILE, stored=True):
+                compiled.pairwise_block(
+                    part.addresses, 0, size, part.start, part.stop, one, squared, part.like, tile, sums
+                )
             return sums
 
         total = np.zeros(shape)
-        for partial in over_blocks(work, blocks, threads):
+        for partial in left.over(work, blocks, threads):
             total += partial
-        found = np.ascontiguousarray(total[: end - begin, : count - begin])
+        found = np.ascontiguousarray(total[:size, : len(left)])
         if arithmetic == np.float32:
-            _mend(found, begin, rows, blocks, squared=squared, threads=threads)
-        corner = np.triu(found[:, : end - begin], k=1)
-        found[:, : end - begin] = corner + corner.T
+            _mend(found, left, blocks, squared=squared, threads=threads)
+        corner = np.triu(found[:, :size], k=1)
+        found[:, :size] = corner + corner.T
         return begin, found
 
     begins = range(0, count, compiled.PANEL)
     # Threads share the columns of a panel, or panels where there are too few columns: the sums are the same.
-    if len(blocks) >= thread_count(threads):
+    if rows.one_pass_at_a_time or len(blocks) >= thread_count(threads):
         yield from (panel(begin, threads) for begin in begins)
     else:
         yield from in_order(lambda begin: panel(begin, 1), begins, threads)
@@ -127,9 +132,7 @@ def _threefold(count: int) -> int:
     return -(-count // 3) * 3
 
 
-def _mend(
-    panel: Floats, begin: int, rows: Rows, blocks: list[tuple[int, int]], *, squared: bool, threads: int | None
-) -> None:
+def _mend(panel: Floats, rows: Rows, blocks: list[tuple[int, int]], *, squared: bool, threads: int | None) -> None:
     """Take again, in float64 throughout, the few pairs whose float32 sums over- or underflowed."""
     from fedra.kernels import distances_compiled as compiled
 
@@ -137,17 +140,19 @@ def _mend(
     doubtful &= np.arange(panel.shape[1]) > np.arange(len(panel))[:, np.newaxis]
     if not doubtful.any():
         return
-    places = np.argwhere(doubtful)
-    pairs = places + begin
+    pairs = np.argwhere(doubtful)
 
     def work(start: int, stop: int) -> Floats:
         # Pairs within column ranges, not the other way round: the range of all rows stays in cache.
         sums = np.empty(len(pairs))
-        part = rows.part(start, stop)
-        compiled.pairs_block(part.addresses, pairs, start, stop, squared, part.like, sums)
+        for group in rows.pair_groups(pairs, stop - start):
+            some = np.empty(len(group.pairs))
+            for part in rows.take(group.rows).parts(start, stop, stop - start):
+                compiled.pairs_block(part.addresses, group.pairs, part.start, part.stop, squared, part.like, some)
+            sums[group.which] = some
         return sums
 
-    panel[places[:, 0], places[:, 1]] = sum(over_blocks(work, blocks, threads), start=np.zeros(len(pairs)))
+    panel[pairs[:, 0], pairs[:, 1]] = sum(rows.over(work, blocks, threads), start=np.zeros(len(pairs)))
 
 
 def norms(updates: Any, threads: int | None = None) -> Floats:
@@ -158,12 +163,15 @@ def norms(updates: Any, threads: int | None = None) -> Floats:
 
     def work(start: int, stop: int) -> Floats:
         sums = np.zeros(len(rows))
-        part = rows.part(start, stop)
-        compiled.squared_norms_block(part.addresses, start, stop, part.like, sums)
+        for group in rows.groups(stop - start):
+            some = np.zeros(len(group))
+            for part in rows.take(group).parts(start, stop, stop - start):
+                compiled.squared_norms_block(part.addresses, part.start, part.stop, part.like, some)
+            sums[group] = some
         return sums
 
     blocks = column_blocks(rows.dimension, _CENTRE_TILE)
-    return np.sqrt(sum(over_blocks(work, blocks, threads), start=np.zeros(len(rows))))
+    return np.sqrt(sum(rows.over(work, blocks, threads), start=np.zeros(len(rows))))
 
 
 def distances_to_mean(updates: Any, weights: npt.ArrayLike, threads: int | None = None) -> Floats:
@@ -181,7 +189,7 @@ def distances_to_mean(updates: Any, weights: npt.ArrayLike, threads: int | None 
 
 def distances_to_point(updates: Any, point: npt.NDArray[Any], threads: int | None = None) -> Floats:
     """Return each update's L2 distance to a point, which is taken in the updates' type."""
-    rows = with_row(as_rows(updates), point)
+    rows = as_rows(updates).with_row(point)
     weights = np.zeros(len(rows))
     weights[-1] = 1.0
     return distances_to_mean(rows, weights, threads)[:-1]
@@ -195,12 +203,14 @@ def _squared_to_mean(rows: Rows, weights: npt.NDArray[Any], threads: int | None)
     def work(start: int, stop: int) -> Floats:
         sums = np.zeros(len(rows))
         buffer = np.empty(_CENTRE_TILE, dtype=weights.dtype)
-        part = rows.part(start, stop)
-        compiled.squared_to_mean_block(part.addresses, weights, heaviest, start, stop, part.like, buffer, sums)
+        for part in rows.parts(start, stop, _CENTRE_TILE):
+            compiled.squared_to_mean_block(
+                part.addresses, weights, heaviest, part.start, part.stop, part.like, buffer, sums
+            )
         return sums
 
     blocks = column_blocks(rows.dimension, _CENTRE_TILE)
-    return sum(over_blocks(work, blocks, threads), start=np.zeros(len(rows)))
+    return sum(rows.over(work, blocks, threads), start=np.zeros(len(rows)))
 
 
 def _trusted(squares: Floats, dimension: int) -> npt.NDArray[np.bool_]:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fedra.kernels.halves import bfloat16_array, half_kind, mark, widened
+from fedra.kernels.mapped import forget, is_mapped
+from fedra.kernels.parts import PairGroup, Part, Positions
+from fedra.kernels.threads import over_blocks
+
+T = TypeVar("T")
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -28,6 +33,9 @@ class Rows:
     dimension: int
     dtype: np.dtype[Any]
     half: str = ""
+
+    # Whether passes over the rows must follow one another.
+    one_pass_at_a_time: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return len(self.addresses)
@@ -68,6 +76,56 @@ class Rows:
         holders = tuple(self.holders[position] for position in positions)
         return Rows(holders, self.addresses[positions], self.dimension, self.dtype, self.half)
 
+    def over(self, work: Callable[[int, int], T], blocks: list[tuple[int, int]], threads: int | None) -> Iterator[T]:
+        """Yield `work(start, stop)` for each block of columns, in their order: one pass over the rows."""
+        mapped = [holder for holder in self.holders if is_mapped(holder)]
+        if not mapped:
+            return over_blocks(work, blocks, threads)
+
+        def read(start: int, stop: int) -> T:
+            found = work(start, stop)
+            # Else the memory of this process would grow with every row, although the files have it all.
+            forget(mapped, start, stop)
+            return found
+
+        return over_blocks(read, blocks, threads)
+
+    def parts(
+        self, start: int, stop: int, multiple: int, out: npt.NDArray[Any] | None = None, *, stored: bool = False
+    ) -> Iterator[Part]:
+        """Yield columns start..stop of all rows in memory, cut at most at multiples of `multiple` from the start.
+
+        They are of `dtype`; `stored` is for kernels that read what `like` tells, and takes halves as they are.
+        """
+        rows = self if stored else self.part(start, stop)
+        yield Part(rows.addresses, start, stop, rows.like, out)
+
+    def groups(self, width: int) -> list[Positions]:
+        """Return all positions in groups of which `width` columns may be in memory at once."""
+        return [np.arange(len(self))]
+
+    def pair_groups(self, pairs: npt.NDArray[np.intp], width: int) -> Iterator[PairGroup]:
+        """Yield pairs of positions in groups of rows of which `width` columns may be in memory at once."""
+        yield PairGroup(slice(None), np.arange(len(self)), pairs)
+
+    def new_vector(self) -> npt.NDArray[Any]:
+        """Return a vector of the rows' length and type, of zeros, to write results into by `parts`."""
+        return np.zeros(self.dimension, dtype=self.dtype)
+
+    def with_row(self, vector: npt.NDArray[Any]) -> Rows:
+        """Return the rows and one more; a float64 beyond float32's range is cut to it where the rows are float32."""
+        largest = np.finfo(self.dtype).max
+        extra = np.clip(vector, -largest, largest).astype(self.dtype)
+        return rows_from_vectors([*self, extra], self.dimension, self.dtype)
+
+    def mixed(self, matrix: npt.NDArray[np.float64]) -> Rows | None:
+        """Return ``matrix @ rows`` where that need not be in memory at once; None where it can be."""
+        return None
+
+    def columns(self, draws: Sequence[npt.NDArray[np.intp]]) -> list[Rows]:
+        """Return copies of the rows that have only some columns, once for each draw of those."""
+        return [as_rows([np.asarray(holder)[draw] for holder in self.holders]) for draw in draws]
+
 
 def as_array(value: Any) -> npt.NDArray[Any]:
     """Return `value` as a NumPy array, without a copy where it offers `__array__` or DLPack."""
@@ -99,13 +157,6 @@ def rows_from_vectors(vectors: Sequence[npt.NDArray[Any]], dimension: int, dtype
     )
     addresses = np.array([holder.ctypes.data for holder in holders], dtype=np.uintp)
     return Rows(holders, addresses, dimension, dtype, half)
-
-
-def with_row(rows: Rows, vector: npt.NDArray[Any]) -> Rows:
-    """Return the rows and one more; a float64 beyond float32's range is cut to it where the rows are float32."""
-    largest = np.finfo(rows.dtype).max
-    extra = np.clip(vector, -largest, largest).astype(rows.dtype)
-    return rows_from_vectors([*rows, extra], rows.dimension, rows.dtype)
 
 
 def as_rows(updates: Any) -> Rows:

@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from fedra.kernels.halves import BFLOAT16, widened
 from fedra.kernels.rows import as_rows
-from fedra.kernels.threads import column_blocks, over_blocks
+from fedra.kernels.threads import column_blocks
 
 _TILE = 2048
 # All rows of a tile are read again for each sum: 50 rows of float32 fill 100 KiB, which the second cache holds.
-_MIXED_TILE = 512
+MIXED_TILE = 512
 
 
 def weighted_sum(updates: Any, weights: npt.ArrayLike, threads: int | None = None) -> npt.NDArray[Any]:
@@ -24,7 +24,7 @@ def weighted_sum(updates: Any, weights: npt.ArrayLike, threads: int | None = Non
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (len(rows),):
         raise ValueError(f"weights of shape {weights.shape} for {len(rows)} rows; give one number for each row")
-    out = np.zeros(rows.dimension, dtype=rows.dtype)
+    out = rows.new_vector()
     used = np.flatnonzero(weights)
     if not len(used):
         return out
@@ -35,18 +35,20 @@ def weighted_sum(updates: Any, weights: npt.ArrayLike, threads: int | None = Non
     factors[len(used) :] = 0.0
 
     def work(start: int, stop: int) -> None:
-        part = rows.part(start, stop)
-        compiled.weighted_sum_block(part.addresses, factors, start, stop, np.empty(_TILE), out)
+        sums = np.empty(_TILE)
+        for part in rows.parts(start, stop, _TILE, out):
+            compiled.weighted_sum_block(part.addresses, factors, part.start, part.stop, sums, part.out)
 
-    for _ in over_blocks(work, column_blocks(rows.dimension, _TILE), threads):
+    for _ in rows.over(work, column_blocks(rows.dimension, _TILE), threads):
         pass
     return out
 
 
-def mixed_rows(updates: Any, matrix: npt.ArrayLike, threads: int | None = None) -> npt.NDArray[Any]:
+def mixed_rows(updates: Any, matrix: npt.ArrayLike, threads: int | None = None) -> Any:
     """Return ``matrix @ updates`` in the updates' type, (k, d) for a (k, n) matrix, summed in float64.
 
-    A tile of all rows stays in cache while all k sums are made of it; entries of 0 are not read.
+    A tile of all rows stays in cache while all k sums are made of it; entries of 0 are not read. Of rows that are not
+    in memory the result is k rows that are not either.
     """
     from fedra.kernels import sums_compiled as compiled
 
@@ -54,13 +56,15 @@ def mixed_rows(updates: Any, matrix: npt.ArrayLike, threads: int | None = None) 
     factors = np.ascontiguousarray(matrix, dtype=np.float64)
     if factors.ndim != 2 or factors.shape[1] != len(rows):
         raise ValueError(f"a matrix of shape {factors.shape} for {len(rows)} rows; give (k, {len(rows)})")
+    if (elsewhere := rows.mixed(factors)) is not None:
+        return elsewhere
     out = np.zeros((len(factors), rows.dimension), dtype=rows.dtype)
 
     def work(start: int, stop: int) -> None:
-        part = rows.part(start, stop)
-        compiled.mixed_rows_block(part.addresses, factors, start, stop, np.empty(_MIXED_TILE), out)
+        for part in rows.parts(start, stop, MIXED_TILE):
+            compiled.mixed_rows_block(part.addresses, factors, part.start, part.stop, np.empty(MIXED_TILE), out)
 
-    for _ in over_blocks(work, column_blocks(rows.dimension, _MIXED_TILE), threads):
+    for _ in rows.over(work, column_blocks(rows.dimension, MIXED_TILE), threads):
         pass
     return out
 
@@ -78,7 +82,7 @@ def column_moments(updates: Any, threads: int | None = None) -> tuple[npt.NDArra
         part = rows.part(start, stop)
         compiled.moments_block(part.addresses, start, stop, _TILE, part.like, mean, deviation)
 
-    for _ in over_blocks(work, column_blocks(rows.dimension, _TILE), threads):
+    for _ in rows.over(work, column_blocks(rows.dimension, _TILE), threads):
         pass
     return mean, deviation
 
@@ -93,11 +97,12 @@ def largest_magnitudes(updates: Any, threads: int | None = None) -> npt.NDArray[
 
     def work(start: int, stop: int) -> npt.NDArray[Any]:
         largest = np.zeros(len(rows), dtype=bits)
-        compiled.largest_bits(rows.addresses, start, stop, mask, largest)
+        for part in rows.parts(start, stop, _TILE, stored=True):
+            compiled.largest_bits(part.addresses, part.start, part.stop, mask, largest)
         return largest
 
     total = np.zeros(len(rows), dtype=bits)
-    for partial in over_blocks(work, column_blocks(rows.dimension, _TILE), threads):
+    for partial in rows.over(work, column_blocks(rows.dimension, _TILE), threads):
         np.maximum(total, partial, out=total)
     stored = total.view({"": rows.dtype, "float16": np.dtype(np.float16), "bfloat16": BFLOAT16}[rows.half])
     return widened(stored).astype(np.float64)

@@ -90,6 +90,7 @@ class RobustAggregator(ModelAggregator):
         state: a file on the server to keep model, optimizer state and the rule's memory in after each round, and for
             another job to resume from; outside of the job's own folder.
         threads: how many threads to aggregate with; None for one per core.
+        spill: a folder on the server for replies, where its memory is not to grow with the number of clients.
         on_disk_error: what to do when the disk does not take the state or the audit trail: "warn" in the log and go
             on, or "stop" the job, after all else of the round has been written.
         warn_at: beyond what a round is worth a warning.
@@ -105,6 +106,7 @@ class RobustAggregator(ModelAggregator):
         observers: Observer | Iterable[Observer] = (),
         state: str | os.PathLike[str] | None = None,
         threads: int | None = None,
+        spill: str | os.PathLike[str] | None = None,
         on_disk_error: OnDiskError = "warn",
         warn_at: WarningLimits | None = None,
     ) -> None:
@@ -117,6 +119,7 @@ class RobustAggregator(ModelAggregator):
         self.observers = chained(observers)
         self.state = path_text("state", state)
         self.threads = threads
+        self.spill = path_text("spill", spill)
         self.on_disk_error = on_disk_error
         self.warn_at = warn_at
         for name in ("rule", "server_optimizer", "threads", "warn_at"):
@@ -206,6 +209,7 @@ class RobustAggregator(ModelAggregator):
             observers=observers,
             state=self.state,
             threads=self.threads,
+            spill=self.spill,
             on_disk_error=self.on_disk_error,
             warn_at=self.warn_at,
             logger=LOGGER,
@@ -286,6 +290,7 @@ class RobustAggregator(ModelAggregator):
             model.params,
             difference=model.params_type == ParamsType.DIFF,
             as_update=self._server.defence.needs_updates,
+            spill=self._server.spill,
         )
 
     def _current_round(self) -> int:

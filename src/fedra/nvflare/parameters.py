@@ -6,9 +6,7 @@ client nests, or how deeply, is never walked through.
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,6 +15,7 @@ import numpy.typing as npt
 
 from fedra.server.faults import Unusable, short
 from fedra.server.form import Entry, ModelForm, model_form, view_array
+from fedra.server.spill import Spill, mapped_vector, written
 from fedra.server.state import Arrays
 
 Params = dict[Any, Any]
@@ -42,19 +41,21 @@ class SentModel:
         self.vector = self.form.flat(self.form.read(self.arrays, view_array))
         self._bfloat16 = {name for name, value in _named(params) if _is_bfloat16(value)}
 
-    def read(self, params: Any, *, difference: bool, as_update: bool) -> npt.NDArray[Any]:
+    def read(self, params: Any, *, difference: bool, as_update: bool, spill: Spill | None = None) -> npt.NDArray[Any]:
         """Return a reply's trained values as a vector, an update or a model; `Unusable` where it is not of this form.
 
-        `difference`: the client sent an update, not a model. References are loaded one at a time.
+        `difference`: the client sent an update, not a model. References are loaded one at a time. With `spill` the
+        vector is on disk, as it is where NVFlare left the reply on disk.
         """
         found = dict(zip(self.arrays, _values(self.params, params), strict=True))
-        row = _empty_row(self.form, on_disk=any(map(_is_reference, found.values())))
+        row = _empty_row(self.form, spill, on_disk=any(map(_is_reference, found.values())))
         minus = self.vector if as_update and not difference else None
         self.form.flatten(self.form.views(found, self._view), row, minus)
         if difference and not as_update:
             # What overflows is found by screening.
             with np.errstate(all="ignore"):
                 row += self.vector
+        written(row)
         return row
 
     def written(self, trained: Arrays) -> Params:
@@ -154,15 +155,11 @@ def _like(value: Any, array: npt.NDArray[Any]) -> Any:
     return tensor.to(dtype=value.dtype, device=value.device)
 
 
-def _empty_row(form: ModelForm, *, on_disk: bool) -> npt.NDArray[Any]:
-    """Return room for a reply's values; for one that NVFlare left on disk, in a file that nobody else sees."""
-    size = form.dimension * form.dtype.itemsize
-    if not on_disk or not size or not hasattr(os, "posix_fallocate"):
-        return np.empty(form.dimension, dtype=form.dtype)
-    with tempfile.TemporaryFile() as file:
-        # Room is taken now: writing to memory that a full disk cannot hold would end the process.
-        os.posix_fallocate(file.fileno(), 0, size)
-        return np.memmap(file, dtype=form.dtype, mode="r+", shape=(form.dimension,))
+def _empty_row(form: ModelForm, spill: Spill | None, *, on_disk: bool) -> npt.NDArray[Any]:
+    """Return room for a reply's values: where replies are spilled, and for one that NVFlare left on disk, in a file."""
+    if spill is not None:
+        return spill.vector(form.dimension, form.dtype)
+    return (mapped_vector if on_disk else np.empty)(form.dimension, dtype=form.dtype)
 
 
 def _is_reference(value: Any) -> bool:

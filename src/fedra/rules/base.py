@@ -100,7 +100,8 @@ class Rule(ABC):
 
         Args:
             updates: (n, d) matrix or n vectors, float32 or float64; NumPy, CPU torch, or anything with `__array__`
-                or DLPack. Read in place. Float16 and bfloat16 count as float32.
+                or DLPack. Read in place. Float16 and bfloat16 count as float32. Or files that `fedra.open_updates`
+                opened.
             quantities: n numbers, how many samples each client claims.
             client_ids: n identifiers for the verdict; default 0 .. n-1.
             state: what a stateful rule remembers, the last verdict's `state`; None before the first round.
@@ -110,6 +111,9 @@ class Rule(ABC):
             ValueError: where the caller is at fault (lengths that differ, a round too small for the rule as called).
                 Clients cannot make it raise: what they get wrong stands in the verdict.
         """
+        if (judged_by := getattr(updates, "judged_by", None)) is not None:
+            verdict: Verdict = judged_by(self, quantities, client_ids, state=state, threads=threads)
+            return verdict
         screened = screen(updates, quantities, client_ids, threads=threads)
         if len(screened) and (refusal := self.refusal(len(screened))):
             raise ValueError(refusal)

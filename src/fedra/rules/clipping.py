@@ -10,7 +10,6 @@ import numpy as np
 from fedra import checks
 from fedra.cohort import Cohort, Floats, RuleState
 from fedra.kernels import distances_to_mean, weighted_sum
-from fedra.kernels.rows import with_row
 from fedra.rules.base import Decision, Family, StatefulRule
 from fedra.rules.trusted_weights import TrustedWeights, Weights
 
@@ -53,7 +52,7 @@ class CenteredClipping(TrustedWeights, StatefulRule):
         """Move the centre: it stays a weighted mean of the old one and the updates, so only weights are iterated."""
         believed = self.believed(cohort)
         total = float(believed.sum())
-        rows = with_row(cohort.rows, state["centre"])
+        rows = cohort.rows.with_row(state["centre"])
         weights = np.zeros(len(rows))
         weights[-1] = 1.0
         for _ in range(self.iterations):

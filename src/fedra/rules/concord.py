@@ -11,7 +11,6 @@ import numpy as np
 from fedra import checks
 from fedra.cohort import Cohort, Floats, implied_text, number_text
 from fedra.kernels import pairwise_squared_l2
-from fedra.kernels.rows import with_row
 from fedra.rules.agreement import agreed_weights
 from fedra.rules.base import Decision, Family
 from fedra.rules.evidence import LEFT_OUT, Evidence, most_liars, weigh_evidence
@@ -60,7 +59,8 @@ class Concord(AssumesMalicious):
     def decide(self, cohort: Cohort) -> Decision:
         """Weigh by evidence, and find the step that all means without k clients agree with."""
         rows, quantities = cohort.rows, cohort.quantities
-        squared = pairwise_squared_l2(with_row(rows, np.zeros(rows.dimension)), cohort.threads)
+        origin = np.broadcast_to(rows.dtype.type(0), rows.dimension)
+        squared = pairwise_squared_l2(rows.with_row(origin), cohort.threads)
         liars = most_liars(len(cohort), self.malicious_ratio, self.num_malicious)
         evidence = weigh_evidence(squared[:-1, :-1], quantities, liars)
         counted = np.flatnonzero(evidence.counted > 0)

@@ -10,7 +10,7 @@ import numpy as np
 from fedra import checks
 from fedra.cohort import Cohort, Floats, RuleState
 from fedra.kernels import pairwise_squared_l2
-from fedra.kernels.rows import Rows, as_rows
+from fedra.kernels.rows import Rows
 from fedra.rules.base import Decision, Family, StatefulRule, ascending_order
 from fedra.rules.malicious import AssumesMalicious, exact
 from fedra.rules.spectrum import principal_scores
@@ -101,7 +101,7 @@ class DnC(AssumesMalicious, StatefulRule):
             np.sort(rng.choice(rows.dimension, self.coordinates, replace=False, shuffle=False))
             for _ in range(self.subsets)
         ]
-        return [as_rows([np.asarray(row)[draw] for row in rows]) for draw in draws]
+        return rows.columns(draws)
 
 
 def _in_units_of(scores: Floats, unit: float) -> Floats:

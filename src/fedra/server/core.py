@@ -22,6 +22,7 @@ from fedra.server.form import ModelForm, model_form
 from fedra.server.observers import Observer, Observers, RunInfo
 from fedra.server.records import RoundRecord
 from fedra.server.replies import Reply
+from fedra.server.spill import Spill
 from fedra.server.state import Arrays, SavedState, check_writable, load_state, save_state
 from fedra.server.step import ServerStep
 from fedra.server.vectors import flat_vectors
@@ -59,6 +60,7 @@ class Server:
         on_round: called with each round's record after all else; what it raises ends the run.
         state: a file to keep the state in after each round, and to resume from.
         threads: how many threads to aggregate with; None for one per core.
+        spill: a folder for a round's replies, where they are not to be in memory.
         on_disk_error: "warn", or "stop" after all else of the round has been written.
         warn_at: beyond what a round is worth a warning.
         logger: the platform's.
@@ -74,6 +76,7 @@ class Server:
         on_round: Callable[[RoundRecord], None] | None = None,
         state: str | os.PathLike[str] | None = None,
         threads: int | None = None,
+        spill: str | os.PathLike[str] | None = None,
         on_disk_error: OnDiskError = "warn",
         warn_at: WarningLimits | None = None,
         logger: logging.Logger,
@@ -83,6 +86,7 @@ class Server:
         self.defence = Defence(rule=rule, threads=threads, warn_at=warn_at)
         self.disk = DiskPolicy(on_disk_error, logger)
         self.state_path = None if state is None else checks.path("state", state)
+        self.spill = None if spill is None else Spill(spill, logger)
         self.done = 0
         self.form = ModelForm()
         self.asked: frozenset[Any] = frozenset()
@@ -119,6 +123,8 @@ class Server:
         self.done, self._first, self._rounds = 0, form, rounds
         self.defence.rule_state = None
         self._memory.begin()
+        if self.spill is not None:
+            self.spill.check()
         self.defence.warm_up(np.dtype(np.float32) if form is None else form.dtype)
         if self.state_path is None:
             return None
@@ -151,7 +157,9 @@ class Server:
         release: Callable[[Reply], None] = lambda _: None,
     ) -> Outcome:
         """Judge replies as vectors, less `minus` where that is given; `release` lets go of a reply's own memory."""
-        vectors = flat_vectors(replies, self.form, minus=minus, release=release, threads=self.defence.threads)
+        vectors = flat_vectors(
+            replies, self.form, minus=minus, release=release, threads=self.defence.threads, spill=self.spill
+        )
         return self.judge_vectors(server_round, replies, vectors)
 
     def aggregate(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from fedra.kernels.threads import thread_count
 from fedra.server.form import ModelForm
 from fedra.server.replies import Reply
+from fedra.server.spill import Spill, written
 
 # So many bytes are one request to the system (C libraries serve smaller ones from memory that freed replies scatter),
 # in large pages, and small beside the replies where memory matters.
@@ -35,11 +36,12 @@ def flat_vectors(
     minus: npt.NDArray[Any] | None,
     release: Callable[[Reply], None],
     threads: int | None,
+    spill: Spill | None = None,
 ) -> list[npt.NDArray[Any]]:
     """Return one vector for each usable reply; each reply's own memory is released once it has been read.
 
     Replies are read and released block by block, and what they leave is handed back to the system, so that the extra
-    memory is that of one block, not of all replies.
+    memory is that of one block, not of all replies. With `spill` the vectors are on disk.
     """
     usable = [reply for reply in replies if not reply.fault]
     row_bytes = max(1, model.dimension * model.dtype.itemsize)
@@ -48,15 +50,23 @@ def flat_vectors(
     with ThreadPoolExecutor(thread_count(threads)) as pool:
         for first in range(0, len(usable), size):
             batch = usable[first : first + size]
-            block = np.empty((len(batch), model.dimension), dtype=model.dtype)
-            list(pool.map(model.flatten, [reply.views for reply in batch], block, [minus] * len(batch)))
-            vectors += list(block)
+            rows = _room(len(batch), model, spill)
+            list(pool.map(model.flatten, [reply.views for reply in batch], rows, [minus] * len(batch)))
+            if spill is not None:
+                list(pool.map(written, rows))
+            vectors += rows
             for reply in batch:
                 release(reply)
                 reply.views = []
-            if block.nbytes >= _BLOCK_BYTES // 2:
+            if len(batch) * row_bytes >= _BLOCK_BYTES // 2:
                 give_back()
     return vectors
+
+
+def _room(count: int, model: ModelForm, spill: Spill | None) -> list[npt.NDArray[Any]]:
+    if spill is None:
+        return list(np.empty((count, model.dimension), dtype=model.dtype))
+    return [spill.vector(model.dimension, model.dtype) for _ in range(count)]
 
 
 @functools.cache
