@@ -18,6 +18,7 @@ from tests.updates import killed, written
 
 import fedra
 from fedra.files import locked
+from fedra.kernels import distances_compiled
 from fedra.optimizers import SGD
 from fedra.updates import aggregation, journal
 from fedra.updates.aggregation import Aggregated, aggregate, work_name
@@ -90,6 +91,25 @@ def test_killed_at_any_block_it_goes_on(rule: str, block: int, folder: Path, tmp
     assert expected is not None
     assert result_of(out).tobytes() == expected.tobytes()
     assert [path.name for path in tmp_path.iterdir()] == ["new.safetensors"]
+
+
+def test_stopped_in_the_second_panel_of_distances_it_goes_on(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distances_compiled, "PANEL", 6)
+    told: list[tuple[int, ...]] = []
+
+    def progress(*done: int) -> None:
+        told.append(done)
+        if len(told) == 13:
+            raise KeyboardInterrupt
+
+    out = tmp_path / "new.safetensors"
+    with pytest.raises(KeyboardInterrupt):
+        run(folder, out, threads=1, progress=progress)
+    assert told[-1] == (2, 49_152, DIMENSION)
+    assert run(folder, out).resumed == 13
+    assert result_of(out).tobytes() == fedra.FedRA()(updates_of(folder), CLAIMS).update.tobytes()  # type: ignore[union-attr]
 
 
 def test_killed_again_and_again_it_gets_done(folder: Path, tmp_path: Path) -> None:

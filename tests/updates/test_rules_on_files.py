@@ -15,6 +15,8 @@ from tests.updates import written
 
 import fedra
 from fedra import RULES, Verdict
+from fedra.kernels import distances_compiled
+from fedra.kernels.halves import BFLOAT16
 from fedra.kernels.rows import as_rows
 from fedra.rules import Preceded
 from fedra.updates import streamed
@@ -100,6 +102,25 @@ def test_many_blocks_and_several_threads_on_disk(name: str, tmp_path: Path, monk
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in paths)
 
 
+@pytest.mark.parametrize("dimension", [5000, 40_000])
+@pytest.mark.parametrize("name", ["concord", "fedra", "krum", "bulyan"])
+def test_distances_in_several_panels(
+    name: str, dimension: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    round_ = make_round(12, 20, dimension, np.float32, base=1.0, liars=1)
+    # Equal rows in one panel and in two, and one far away: these are taken again in float64.
+    round_.updates[[1, 19]] = round_.updates[0]
+    round_.updates[8] *= 1e25
+    rule = fedra.make_rule(name)
+    expected = rule(round_.updates, round_.quantities, range(20))
+    paths = written.clients(tmp_path, round_.updates)
+    monkeypatch.setattr(streamed, "_PART_BYTES", 100_000)
+    monkeypatch.setattr(streamed, "_GROUP_BYTES", 100_000)
+    monkeypatch.setattr(distances_compiled, "PANEL", 6)
+    with fedra.open_updates(paths) as updates:
+        assert_same(rule(updates, round_.quantities, range(20), threads=3), expected)
+
+
 @pytest.mark.parametrize("rule", [fedra.FedRA.as_printed(), fedra.RFA(weights="verified"), fedra.CTMA(base="median")])
 def test_parameters_make_no_difference_either(rule: fedra.Rule, tmp_path: Path) -> None:
     round_ = make_round(8, 9, 20_000, np.float32, base=1.0)
@@ -117,17 +138,22 @@ def test_a_rule_that_remembers_goes_on_from_its_state(tmp_path: Path) -> None:
     assert_same(found, expected)
 
 
+@pytest.mark.parametrize("name", ["fedra", "median", "norm-bound"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_short_floats_are_widened_exactly(dtype: str, tmp_path: Path) -> None:
+def test_short_floats_are_widened_exactly(dtype: str, name: str, tmp_path: Path) -> None:
     round_ = make_round(4, 8, 10_000, np.float32)
     if dtype == "float16":
         halves = round_.updates.astype(np.float16)
         paths, wide = written.clients(tmp_path, halves, [4000, 6000]), halves.astype(np.float32)
     else:
         wide = written.bfloat16(round_.updates)
+        halves = (wide.view(np.uint32) >> 16).astype(np.uint16).view(BFLOAT16)
         paths = [written.write_bfloat16(tmp_path / str(i), written.split(u, [4000, 6000])) for i, u in enumerate(wide)]
+    rule = fedra.make_rule(name)
     with fedra.open_updates(paths) as updates:
-        assert_same(fedra.FedRA()(updates, round_.quantities, range(8)), fedra.FedRA()(wide, round_.quantities))
+        found = rule(updates, round_.quantities, range(8))
+    assert_same(found, rule(wide, round_.quantities))
+    assert_same(found, rule(halves, round_.quantities))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

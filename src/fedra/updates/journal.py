@@ -25,8 +25,8 @@ from fedra.files import open_plain
 from fedra.untrusted import parsed_json
 from fedra.updates.passes import Block
 
-# Of a block of 1,000 clients: with more of them what is kept on disk costs more than to do it again.
-_LARGEST_VALUE = 8 << 20
+# Of a block and a panel of 1,800 clients: with more of them what is kept on disk costs more than to do it again.
+_LARGEST_VALUE = 2 << 20
 _LONGEST_DESCRIPTION = 16 << 20
 _DIGEST = 32
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
