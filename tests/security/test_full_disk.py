@@ -122,7 +122,7 @@ def test_lines_that_are_lost_are_counted_in_the_trail(tmp_path, monkeypatch):
     assert [entry["round"] for entry in trail.rounds] == [1, 2, 3, 8, 9]
     assert [entry.get("lines_lost", 0) for entry in trail.rounds] == [0, 0, 0, 16, 0]
     assert "16 lines are missing" in summary_text(trail)
-    assert "16 lines missing" in audit_page(trail, title="a")
+    assert "16 lines are missing" in audit_page(trail, title="a")
 
 
 def test_others_who_append_to_the_same_file_lose_nothing(tmp_path, monkeypatch):

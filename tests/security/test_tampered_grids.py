@@ -173,7 +173,7 @@ def test_a_run_of_fewer_rounds_than_it_says_is_told(folders, tmp_path):
     pd.read_parquet(file).head(3).to_parquet(file)
     results = Results.read(path)
     told = results.cells.set_index("run")["error"][run]
-    assert "does not have the rounds of rounds 0 to 3: it has 3 lines of 3 rounds, 0 to 2" in told
+    assert "does not have the rounds of rounds 1 to 4: it has 3 lines of 3 rounds, 1 to 3" in told
     assert run not in set(results.curves["run"])
 
 
