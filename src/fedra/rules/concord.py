@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from fedra import checks
-from fedra.cohort import Cohort, Floats, implied_text, number_text
+from fedra.cohort import Cohort, Floats
 from fedra.kernels import pairwise_squared_l2
 from fedra.rules.agreement import agreed_weights
 from fedra.rules.base import Decision, Family
-from fedra.rules.evidence import LEFT_OUT, Evidence, most_liars, weigh_evidence
+from fedra.rules.evidence import excess_reasons, most_liars, weigh_evidence
 from fedra.rules.malicious import AssumesMalicious
 
 # A step shorter than this share of the mean that it was made of says that clients do not agree on a direction.
@@ -77,7 +77,7 @@ class Concord(AssumesMalicious):
             kept=evidence.kept,
             scores=scores,
             num_malicious=int((~evidence.kept).sum()),
-            reasons=_reasons(evidence, quantities),
+            reasons=excess_reasons(quantities, evidence.implied),
             implied_quantities=evidence.implied,
             cut=float(scores[evidence.kept].max()),
             note=self._disagreement(agreed, whole, products),
@@ -94,11 +94,3 @@ class Concord(AssumesMalicious):
             "clients do not agree on a direction: the step that no few of them could turn is "
             f"{share / length:.2g} of their mean, less than {self.least_agreement:g}"
         )
-
-
-def _reasons(evidence: Evidence, quantities: Floats) -> list[str]:
-    return [
-        f"claims {number_text(claim)} samples and behaves like {implied_text(proof)}: "
-        f"more than {LEFT_OUT:g} times as many"
-        for claim, proof in zip(quantities, evidence.implied, strict=True)
-    ]

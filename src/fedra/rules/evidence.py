@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedra.cohort import Flags, Floats
+from fedra.cohort import Flags, Floats, implied_text, number_text
 from fedra.kernels import Triangle
 from fedra.rules.malicious import exact
 
@@ -114,6 +114,15 @@ def weigh_evidence(squared_distances: Floats | Triangle, quantities: Floats, num
     with np.errstate(divide="ignore", over="ignore"):
         implied = np.where(proof > 0, unit / proof, np.inf)
     return Evidence(implied=implied, excess=excess, counted=counted, kept=kept)
+
+
+def excess_reasons(quantities: Floats, implied: Floats) -> list[str]:
+    """Say of each client what it claims and what its update proves, as the reason for leaving it out."""
+    return [
+        f"claims {number_text(claim)} samples and behaves like {implied_text(proof)}: "
+        f"more than {LEFT_OUT:g} times as many"
+        for claim, proof in zip(quantities, implied, strict=True)
+    ]
 
 
 def capped_at(values: Floats, count: int, share: float) -> float:

@@ -14,7 +14,7 @@ from fedra import checks
 from fedra.cohort import Cohort, Flags, Floats, implied_text, number_text, shares
 from fedra.kernels import pairwise_l1, squared_l2_triangle
 from fedra.rules.base import Decision, Family, ascending_order
-from fedra.rules.evidence import LEFT_OUT, most_liars, weigh_evidence
+from fedra.rules.evidence import excess_reasons, most_liars, weigh_evidence
 from fedra.rules.implied import implied_quantities
 from fedra.rules.krum import nearest_sums
 from fedra.rules.malicious import AssumesMalicious
@@ -189,11 +189,7 @@ class FedRA(AssumesMalicious):
             kept=kept,
             scores=scores,
             num_malicious=int((~kept).sum()),
-            reasons=[
-                f"claims {number_text(claim)} samples and behaves like {implied_text(proof)}: "
-                f"more than {LEFT_OUT:g} times as many"
-                for claim, proof in zip(quantities, implied, strict=True)
-            ],
+            reasons=excess_reasons(quantities, implied),
             implied_quantities=implied,
             cut=float(scores[kept].max()),
         )
