@@ -27,8 +27,8 @@ def test_it_is_the_shortest_vector_of_the_hull(seed, clients, dimension, count, 
     means = np.array(list(all_means(updates, weights, count)))
     found, expected = agreed @ updates, shortest_in_hull(means, steps=3000)
     scale = np.abs(updates).max()
-    assert found @ found <= expected @ expected * 1.03 + 1e-6 * scale**2
-    assert (means @ found >= 0.98 * (found @ found) - 1e-6 * scale**2).all()
+    assert found @ found <= expected @ expected * 1.001 + 1e-6 * scale**2
+    assert (means @ found >= 0.9999 * (found @ found) - 1e-6 * scale**2).all()
 
 
 @given(SEEDS, st.integers(3, 9), st.integers(1, 3))
