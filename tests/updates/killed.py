@@ -1,4 +1,4 @@
-"""A process that aggregates files and is killed, or runs into the end of its disk, at the block it is told."""
+"""A process that aggregates files, here or on a cluster, and is killed or finds its disk full at the block it is to."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import os
 import resource
 import signal
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import fedra
+from fedra.cluster import RayWorkers
 from fedra.updates.aggregation import aggregate
 
 if __name__ == "__main__":
@@ -25,16 +27,19 @@ if __name__ == "__main__":
         resource.setrlimit(resource.RLIMIT_FSIZE, (number, number))
     paths = sorted(folder.glob("client*"))
     base = folder / "base.safetensors"
+    address = sys.argv[6] if len(sys.argv) > 6 else None
     try:
-        aggregate(
-            paths,
-            [100 + place for place in range(len(paths))],
-            rule=fedra.make_rule(rule),
-            out=out,
-            base=base if base.exists() else None,
-            threads=1,
-            progress=progress,
-        )
+        with RayWorkers(address=address) if address else nullcontext() as elsewhere:
+            aggregate(
+                paths,
+                [100 + place for place in range(len(paths))],
+                rule=fedra.make_rule(rule),
+                out=out,
+                base=base if base.exists() else None,
+                threads=1,
+                progress=progress,
+                elsewhere=elsewhere,
+            )
     except OSError as error:
         print(error)
         sys.exit(3)

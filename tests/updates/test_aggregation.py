@@ -198,7 +198,7 @@ def test_after_a_restart_of_the_system_vectors_are_written_anew(
     for vector in (tmp_path / work_name(out)).glob("vector-*"):
         with vector.open("r+b") as file:
             file.write(bytes(vector.stat().st_size))
-    monkeypatch.setattr(journal, "_boot", lambda: "another one")
+    monkeypatch.setattr(journal, "boot_id", lambda: "another one")
     done = run(folder, out)
     assert done.resumed == 10
     assert result_of(out).tobytes() == fedra.FedRA()(updates_of(folder), CLAIMS).update.tobytes()  # type: ignore[union-attr]

@@ -160,7 +160,7 @@ def test_a_file_that_shrinks_while_it_is_read(
     paths = written.clients(tmp_path, round_.updates)
     monkeypatch.setattr(streamed, "_PART_BYTES", 100_000)
     if not keep_open:
-        monkeypatch.setattr(update_files, "_most_open", lambda: 0)
+        monkeypatch.setattr(update_files, "most_open", lambda: 0)
     read = TensorReader.read
 
     def shrinking(self: TensorReader, first: int, last: int, target: np.ndarray) -> None:
@@ -205,7 +205,7 @@ def test_a_file_whose_time_is_set_back_after_a_change(tmp_path: Path, monkeypatc
 
 
 def test_more_files_than_may_be_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(update_files, "_most_open", lambda: 3)
+    monkeypatch.setattr(update_files, "most_open", lambda: 3)
     round_, paths = round_of(tmp_path)
     with fedra.open_updates(paths) as updates:
         assert_same(

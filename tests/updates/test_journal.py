@@ -94,7 +94,7 @@ def test_forgetting_later_passes(path: Path) -> None:
 
 
 def test_after_a_restart_of_the_system_only_what_is_in_it_counts(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "_boot", lambda: "another")
+    monkeypatch.setattr(journal, "boot_id", lambda: "another")
     found = opened(path)
     assert found.find(2, 0, 20) is None
     assert found.find(1, 0, 10) is not None

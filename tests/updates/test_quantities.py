@@ -45,7 +45,7 @@ def test_what_is_no_number_is_left_to_screening(tmp_path: Path) -> None:
     [
         ("q.csv", "a,1,2\n", "not a name and a number"),
         ("q.txt", "lonely\n", "not a name and a number"),
-        ("q.csv", "a,1\na,2\n", "is there twice"),
+        ("q.csv", "a,1\na,2\n", "is given twice"),
         ("q.json", "3", "neither a table nor a list"),
         ("q.json", "[1]", "a list has entries such as"),
         ("q.json", "{", "write a client's name"),

@@ -24,7 +24,7 @@ from fedra.server.faults import Unusable
 from fedra.server.records import RoundRecord
 from fedra.updates.formats import Contents
 from fedra.updates.journal import Journal
-from fedra.updates.passes import Progress
+from fedra.updates.passes import Elsewhere, Progress
 from fedra.updates.result import is_final, result_header, result_slots, write_result
 from fedra.updates.store import FolderStore, MemoryStore
 from fedra.updates.update_files import UpdateFiles
@@ -66,11 +66,13 @@ def aggregate(
     threads: int | None = None,
     progress: Progress | None = None,
     hashing: HashProgress | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> Aggregated:
     """Aggregate files by a rule into one safetensors file; killed at any moment, the same call goes on from there.
 
     What was done is kept in a folder beside `out`, and removed with the result in its place. With a base the files are
-    models, and the result is one: ``base + rate * update``.
+    models, and the result is one: ``base + rate * update``. With `elsewhere`, such as `fedra.cluster.RayWorkers`, other
+    processes do the work, to the same bits; either kind of call goes on from what the other has done.
 
     Raises:
         ValueError: where the caller is at fault, or another process is at work on the same result.
@@ -90,7 +92,9 @@ def aggregate(
             _check_space(work, updates, whole=whole)
             with closing(Journal(work / "journal", fingerprint)) as journal:
                 sums = _checksums(updates, journal, threads, hashing) if checksums else {}
-                verdict = updates.judged_by(rule, quantities, threads=threads, memory=journal, progress=progress)
+                verdict = updates.judged_by(
+                    rule, quantities, threads=threads, memory=journal, progress=progress, elsewhere=elsewhere
+                )
                 resumed = journal.resumed
             if verdict.update is not None:
                 write_result(out, verdict.update, updates.form, base=updates.base, rate=rate, store=store)

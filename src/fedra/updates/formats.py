@@ -28,8 +28,9 @@ _BY_RAW = {kind.raw: kind for name, kind in KINDS.items() if name != "BF16"}
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Contents:
-    """The files of an update, and its tensors by name."""
+    """The files of an update, and its tensors by name; `path` is what was asked for."""
 
+    path: Path
     files: tuple[SourceFile, ...]
     tensors: dict[str, Tensor]
 
@@ -50,7 +51,7 @@ def read_contents(path: Path) -> Contents:
         if isinstance(error, OSError):
             raise Unusable(f"{short(path.name)} cannot be read: {short(error.strerror)}") from error
         raise
-    return Contents(files=tuple(files), tensors=tensors)
+    return Contents(path=path, files=tuple(files), tensors=tensors)
 
 
 def _read(path: Path, files: list[SourceFile]) -> dict[str, Tensor]:

@@ -59,7 +59,7 @@ class Journal:
         self._file.truncate(end)
         if end == 0:
             self._append({"fingerprint": fingerprint})
-        boot = _boot()
+        boot = boot_id()
         if self._boot != boot:
             self._restarted(boot)
             self._append({"boot": boot})
@@ -169,7 +169,7 @@ class Journal:
             place = begin + following + _DIGEST
 
 
-def _boot() -> str:
+def boot_id() -> str:
     """Return what tells one start of the system from another; where it does not tell, every process is on its own."""
     try:
         return _BOOT.read_text().strip()

@@ -44,16 +44,31 @@ class Covered:
 
 
 class Looking:
-    """What is known of the rows of a round so far; several threads may look at once."""
+    """What is known of the rows of a round so far; several threads may look at once.
 
-    def __init__(self, dimension: int, dtype: np.dtype[Any]) -> None:
+    Clients in `complete` have been seen elsewhere, and are not looked at.
+    """
+
+    def __init__(self, dimension: int, dtype: np.dtype[Any], complete: Iterable[int] = ()) -> None:
         self._dimension, self._dtype = dimension, dtype
         self._bits: Any = np.uint32 if dtype == np.float32 else np.uint64
         self._covered: dict[int, Covered] = {}
         self._largest: dict[int, int] = {}
-        self._complete: set[int] = set()
+        self._complete = set(complete)
         self._faults: dict[int, str] = {}
         self._lock = threading.Lock()
+
+    @property
+    def complete(self) -> frozenset[int]:
+        """The clients of whom all columns have been seen."""
+        with self._lock:
+            return frozenset(self._complete)
+
+    @property
+    def faults(self) -> dict[int, str]:
+        """Why clients' files could not be read."""
+        with self._lock:
+            return dict(self._faults)
 
     @property
     def faulty(self) -> bool:

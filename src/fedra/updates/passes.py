@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +53,19 @@ class Memory(Protocol):
         ...
 
 
+class Elsewhere(Protocol):
+    """Does blocks of passes in other processes, maybe on other machines."""
+
+    def over(
+        self, work: Callable[[int, int], Any], blocks: Sequence[tuple[int, int]], passes: Passes, places: Sequence[int]
+    ) -> Generator[Block, None, None]:
+        """Yield what each block gave, in the blocks' order; what it wrote to vectors is there by then.
+
+        Where somebody's files cannot be read it tells `passes`, and lets that raise `Rejected`.
+        """
+        ...
+
+
 class Passes:
     """The passes of one attempt after the other; an attempt ends with a verdict, or because clients are rejected."""
 
@@ -62,11 +77,15 @@ class Passes:
         store: Store,
         memory: Memory | None = None,
         progress: Progress | None = None,
+        elsewhere: Elsewhere | None = None,
+        complete: Iterable[int] = (),
     ) -> None:
         self.dimension, self.dtype = dimension, dtype
         self.store = store
-        self.looking = Looking(dimension, dtype)
-        self._memory, self._progress = memory, progress
+        self.looking = Looking(dimension, dtype, complete)
+        self._memory, self._progress, self._elsewhere = memory, progress, elsewhere
+        # Not held here: a vector in memory goes when nobody needs it any more.
+        self._made: WeakValueDictionary[str, Array] = WeakValueDictionary()
         self._attempt, self._number, self._vectors = "", 0, 0
         self._read = 0
         self._lock = threading.Lock()
@@ -83,10 +102,16 @@ class Passes:
     def new_vector(self) -> Array:
         """Return a vector for results; the same one where an earlier process was as far."""
         self._vectors += 1
-        vector, kept = self.store.new(f"vector-{self._attempt}-{self._vectors}", self.dimension, self.dtype)
+        name = f"vector-{self._attempt}-{self._vectors}"
+        vector, kept = self.store.new(name, self.dimension, self.dtype)
         if not kept and self._memory is not None:
             self._memory.forget_after(self._number)
+        self._made[name] = vector
         return vector
+
+    def is_result(self, vector: Any) -> bool:
+        """Tell whether this is one of the vectors that results are written to."""
+        return any(vector is made for made in self._made.values())
 
     def over(
         self, work: Callable[[int, int], T], blocks: list[tuple[int, int]], threads: int | None, *, places: list[int]
@@ -98,14 +123,36 @@ class Passes:
 
         def done(start: int, stop: int) -> T:
             value = self._one_block(work, number, start, stop, places)
-            with self._lock:
-                self._read += stop - start
-                if self._progress is not None:
-                    self._progress(number, self._read, self.dimension)
+            self._tell(number, start, stop)
             return value
 
-        yield from over_blocks(done, blocks, threads)
+        if self._elsewhere is None:
+            yield from over_blocks(done, blocks, threads)
+        else:
+            yield from self._over_elsewhere(self._elsewhere, work, blocks, places)
         self.check()
+
+    def _tell(self, number: int, start: int, stop: int) -> None:
+        with self._lock:
+            self._read += stop - start
+            if self._progress is not None:
+                self._progress(number, self._read, self.dimension)
+
+    def _over_elsewhere(
+        self, elsewhere: Elsewhere, work: Callable[[int, int], T], blocks: list[tuple[int, int]], places: list[int]
+    ) -> Iterator[T]:
+        number = self._number
+        known = set() if self._memory is None else {one for one in blocks if self._memory.find(number, *one)}
+        with closing(elsewhere.over(work, [one for one in blocks if one not in known], self, places)) as made:
+            for start, stop in blocks:
+                found = None if self._memory is None else self._memory.find(number, start, stop)
+                if found is None:
+                    found = next(made)
+                    if self._memory is not None:
+                        self._memory.add(number, start, stop, found.value, found.largest)
+                self.looking.note(found.largest, start, stop)
+                self._tell(number, start, stop)
+                yield found.value  # type: ignore[misc]
 
     def _one_block(self, work: Callable[[int, int], T], number: int, start: int, stop: int, places: list[int]) -> T:
         if self._memory is not None and (found := self._memory.find(number, start, stop)) is not None:

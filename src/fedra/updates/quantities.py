@@ -27,7 +27,7 @@ def read_quantities(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"quantities {path}: {clipped(name, 80)} is there twice; give each client once")
+            raise ValueError(f"quantities {path}: {clipped(name, 80)} is given twice; give each client once")
         found[name] = value
     return found
 

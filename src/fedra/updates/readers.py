@@ -53,7 +53,7 @@ class TensorReader:
 
     def __init__(self, contents: Contents, form: Form, place: int | None) -> None:
         self.place = place
-        self.contents = contents
+        self.contents, self.form = contents, form
         self._segments = _segments(contents, form)
         self._starts = [segment.start for segment in self._segments]
 
@@ -132,12 +132,12 @@ class VectorReader:
     place = None
 
     def __init__(self, vector: npt.NDArray[Any], dtype: np.dtype[Any], store: Store) -> None:
-        self._vector, self._store = vector, store
+        self.vector, self._store = vector, store
         self._largest = np.finfo(dtype).max
 
     def read(self, first: int, last: int, target: npt.NDArray[Any]) -> None:
         """Write columns first..last."""
-        target[...] = np.clip(self._store.read(self._vector, first, last), -self._largest, self._largest)
+        target[...] = np.clip(self._store.read(self.vector, first, last), -self._largest, self._largest)
 
     def expect(self, first: int, last: int) -> None:
         """Nothing is to be fetched."""

@@ -39,6 +39,11 @@ class SourceFile:
         """What must be the same for partial results to be of this file: path, size, times of change, header."""
         return str(self.path.absolute()), *self._identity[2:], self.header_digest
 
+    @property
+    def version(self) -> tuple[str, int, int, str]:
+        """What tells on any machine that sees this file that it is the same: name, size, time of writing, header."""
+        return self.path.name, self.size, self._identity[3], self.header_digest
+
     def release(self) -> None:
         """Keep the file closed between reads, for where there are more files than a process may hold open."""
         if self._file is not None:
@@ -128,3 +133,11 @@ def _identity(file: BinaryIO) -> tuple[int, int, int, int, int]:
     found = os.fstat(file.fileno())
     # Whoever writes to a file can set back its time of modification, but not that of its last change.
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def most_open() -> int:
+    """Return how many files may be kept open: half of what the process may, for others open some too."""
+    import resource  # Not on every system, unlike the rest of this file.
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1 << 20 if soft == resource.RLIM_INFINITY else soft // 2

@@ -20,8 +20,9 @@ from fedra.screening import Screened, read_claim
 from fedra.server.faults import Unusable
 from fedra.updates.formats import INDEX, READERS, Contents, own_contents, read_contents
 from fedra.updates.looking import Rejected
-from fedra.updates.passes import Memory, Passes, Progress
+from fedra.updates.passes import Elsewhere, Memory, Passes, Progress
 from fedra.updates.readers import Reader, TensorReader, UpdateReader
+from fedra.updates.sources import most_open
 from fedra.updates.store import FolderStore, MemoryStore, Store
 from fedra.updates.streamed import StreamedRows
 from fedra.updates.tensors import Form, base_form, common_form
@@ -52,7 +53,7 @@ class UpdateFiles:
     def _open(self, base: Path | None) -> None:
         if base is not None:
             self.base = own_contents(base, "base")
-        spare = _most_open()
+        spare = most_open()
         for place, path in enumerate(self.paths):
             try:
                 contents = read_contents(path)
@@ -127,6 +128,7 @@ class UpdateFiles:
         threads: int | None = None,
         memory: Memory | None = None,
         progress: Progress | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> Verdict:
         """Screen the files and let a rule decide on them, as it does on updates in memory.
 
@@ -138,6 +140,7 @@ class UpdateFiles:
             threads: how many threads to use; the verdict does not depend on it.
             memory: remembers what was done, for another process to go on from.
             progress: called with the number of the pass, how many columns it has read, and of how many.
+            elsewhere: does the work in other processes, such as `fedra.cluster.RayWorkers`; the verdict is the same.
         """
         claims = list(quantities)
         if len(claims) != len(self):
@@ -153,7 +156,12 @@ class UpdateFiles:
             claimed[place], fault = read_claim(claim)
             reasons[place] = reasons[place] or fault
         passes = Passes(
-            dimension=self.form.dimension, dtype=self.form.dtype, store=self.store, memory=memory, progress=progress
+            dimension=self.form.dimension,
+            dtype=self.form.dtype,
+            store=self.store,
+            memory=memory,
+            progress=progress,
+            elsewhere=elsewhere,
         )
         readers = self._readers(reasons)
         # Each attempt is without those whom the one before found to be unusable, so there are at most n + 1.
@@ -263,11 +271,3 @@ def client_name(path: Path) -> str:
     if path.name.endswith(INDEX):
         return path.absolute().parent.name
     return path.stem if path.suffix.lower() in READERS else path.name
-
-
-def _most_open() -> int:
-    """Return how many files may be kept open: half of what the process may, for others open some too."""
-    import resource  # Not on every system, unlike the rest of this file.
-
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return 1 << 20 if soft == resource.RLIM_INFINITY else soft // 2
