@@ -31,8 +31,9 @@ from fedra.seeding import generator
 from fedra.simulation.gradients import CohortGradients
 
 CLIENTS, CHUNK = 50, 192
-SHAPES = {"cnn28": (1, 28, 28), "text-cnn": (30,)}
-WORDS = 20_000
+SHAPES = {"cnn28": (1, 28, 28), "text-cnn": (30,), "char-tree": (80,)}
+WORDS = {"cnn28": 0, "text-cnn": 20_000, "char-tree": 81}
+CLASSES = {"cnn28": 10, "text-cnn": 10, "char-tree": 80}
 
 
 def draw_sizes(seed: int, least: int, most: int) -> np.ndarray:
@@ -57,15 +58,16 @@ class Round:
 
     @classmethod
     def draw(cls, name: str, sizes: np.ndarray, seed: int = 0) -> Round:
-        model = build_model(name, input_shape=SHAPES[name], num_classes=10, seed=seed, num_words=WORDS).train()
+        words, classes = WORDS[name], CLASSES[name]
+        model = build_model(name, input_shape=SHAPES[name], num_classes=classes, seed=seed, num_words=words).train()
         draw = torch.Generator().manual_seed(seed)
         shape = (int(sizes.sum()), *SHAPES[name])
-        inputs = torch.randint(WORDS, shape, generator=draw) if len(shape) == 2 else torch.rand(shape, generator=draw)
+        inputs = torch.randint(words, shape, generator=draw) if len(shape) == 2 else torch.rand(shape, generator=draw)
         gradients = CohortGradients(model, chunk=CHUNK)
         return cls(
             model=model,
             inputs=inputs,
-            labels=torch.randint(10, shape[:1], generator=draw),
+            labels=torch.randint(classes, shape[:1], generator=draw),
             offsets=[0, *sizes.cumsum().tolist()],
             gradients=gradients,
             rows=torch.empty(len(sizes), gradients.num_parameters),
@@ -112,11 +114,11 @@ def measure(what: str, value: float, shown: str, must: str, aim: str, met: bool)
     return {"measure": what, "value": value, "shown": shown, "must": must, "aim": aim, "met": met}
 
 
-def against_plain(repetitions: int) -> dict[str, Any]:
-    one = Round.draw("cnn28", draw_sizes(1, 920, 1000))
+def against_plain(repetitions: int, name: str, called: str) -> dict[str, Any]:
+    one = Round.draw(name, draw_sizes(1, 920, 1000))
     times = contest({"cohort": one.cohort, "plain": one.plain}, repetitions=repetitions)
     ratio = times["cohort"]["median_s"] / times["plain"]["median_s"]
-    what = f"CNN 16/32/128, {len(one.inputs)} samples: time against P, one plain pass over them"
+    what = f"{called}, {len(one.inputs)} samples: time against P, one plain pass over them"
     return measure(what, ratio, f"{ratio:.2f}x", "1.4x", "1.1x", ratio <= 1.4)
 
 
@@ -166,7 +168,8 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     measures = [
-        against_plain(arguments.repetitions),
+        against_plain(arguments.repetitions, "cnn28", "CNN 16/32/128"),
+        against_plain(arguments.repetitions, "char-tree", "tree over 80 characters"),
         against_loop(arguments.repetitions, "cnn28", 1.5, "2x"),
         over_rounds(max(5, arguments.repetitions // 2), arguments.rounds),
         against_loop(arguments.repetitions, "text-cnn", 1.0, "1.5x"),

@@ -185,7 +185,7 @@ def test_a_cut_connection_is_resumed_where_it_stopped(mnist: Server, tmp_path: P
 
 
 def test_a_later_call_resumes_what_an_earlier_one_left(mnist: Server, tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"ended after \d+ of \d+ bytes.* bytes are kept in .*call again to go on"):
+    with pytest.raises(DatasetError, match=r"ended after \d+ of \d+ bytes.* bytes are kept in .*call again to resume"):
         get(mnist, tmp_path, "cut-always")
     part = tmp_path / "MNIST" / "raw" / f"{IMAGES}.part"
     have = part.stat().st_size

@@ -17,7 +17,7 @@ def test_an_empty_directory_has_only_the_embedded_set(tmp_path: Path) -> None:
     states = by_name(tmp_path)
     assert list(states) == list(DATASETS)
     assert {name: status.state for name, status in states.items()} == {
-        name: "ready" if name == "digits" else "missing" for name in DATASETS
+        name: "ready" if name in ("digits", "flights") else "missing" for name in DATASETS
     }
     assert states["cifar10"].remedy == f"get it with: fedra data get cifar10 --data-dir {tmp_path}"
     assert str(tmp_path / "MIND/news.tsv") in states["mind"].remedy

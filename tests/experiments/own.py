@@ -30,3 +30,7 @@ def slow(view: AttackerView, rng: np.random.Generator, *, seconds: float = 0.05)
 
 def told_threads(view: AttackerView, rng: np.random.Generator) -> np.ndarray:
     raise ArithmeticError(f"OMP_NUM_THREADS={os.environ['OMP_NUM_THREADS']} torch={torch.get_num_threads()}")
+
+
+def scaled(view: AttackerView, rng: np.random.Generator, *, factor: float = 1.0) -> np.ndarray:
+    return factor * view.own_gradients

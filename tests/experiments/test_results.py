@@ -235,7 +235,7 @@ def test_results_that_nothing_was_run_for(tmp_path):
 
 def test_files_of_earlier_versions_have_no_treatment(whole, tmp_path):
     results = Results.read(whole)
-    added = ["attack_success", *TREATMENT_TYPES]
+    added = ["attack_success", "auc", "class_accuracy", "worst_class_accuracy", *TREATMENT_TYPES]
     dataclasses.replace(results, cells=results.cells.drop(columns=added)).write(tmp_path)
     cells = Results.read(tmp_path).cells
     assert not set(TREATMENT_TYPES) & set(cells.columns)

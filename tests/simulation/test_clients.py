@@ -75,8 +75,8 @@ def test_accuracy_is_the_share_of_right_answers_in_percent() -> None:
     clients.load(weights)
     scores = digits().test_inputs.reshape(len(digits().test_labels), -1) @ weights[:640].reshape(10, 64).T
     right = ((scores + weights[640:]).argmax(axis=1) == digits().test_labels).mean()
-    assert clients.accuracy() == pytest.approx(100 * right, abs=0.5)
-    assert clients.accuracy() == clients.accuracy()
+    assert clients.measure().accuracy == pytest.approx(100 * right, abs=0.5)
+    assert clients.measure().accuracy == clients.measure().accuracy
 
 
 def test_the_model_is_the_one_made_for_the_data_unless_named() -> None:

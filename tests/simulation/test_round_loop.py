@@ -170,7 +170,7 @@ def test_an_observer_that_fails_costs_neither_the_run_nor_the_others(
     assert result.summary["weights_sha256"] == simulate(CONFIG, dataset=digits()).summary["weights_sha256"]
     assert len(seen.rounds) == 5
     assert seen.ended[0][1] == result.summary
-    assert "Failing failed, the run goes on: RuntimeError: out of order" in caplog.text
+    assert "Failing failed, the run continues: RuntimeError: out of order" in caplog.text
 
 
 def test_what_is_no_observer_is_an_error_before_any_work(tmp_path: Path) -> None:

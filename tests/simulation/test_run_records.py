@@ -180,6 +180,29 @@ def test_a_record_of_before_there_was_attack_success_is_read(tmp_path: Path) -> 
         read_record(tmp_path, "rounds", rounds=1, whole=True)
 
 
+def test_a_record_of_before_there_were_other_measures_is_read(tmp_path: Path) -> None:
+    measured = dataclasses.replace(outcome(0, [True] * 4, accuracy=50.0), auc=0.7, class_accuracy=(40.0, 60.0))
+    frame = round_frame([measured])
+    # What was there before stands where it stood.
+    assert list(frame.columns)[-2:] == ["class_accuracy", "auc"]
+    frame.drop(columns=["class_accuracy", "auc"]).to_parquet(tmp_path / "rounds.parquet", write_page_checksum=True)
+    table = read_record(tmp_path, "rounds", rounds=1, whole=True)
+    assert table.column_names == list(frame.columns)
+    assert table["class_accuracy"].to_pylist() == [""]
+    assert np.isnan(table["auc"].to_numpy()).all()
+    for wrong in ({"auc": 1.5}, {"class_accuracy": "40,x"}):
+        frame.assign(**wrong).to_parquet(tmp_path / "rounds.parquet", write_page_checksum=True)
+        with pytest.raises(ValueError, match=f"has the {next(iter(wrong))}"):
+            read_record(tmp_path, "rounds", rounds=1, whole=True)
+
+
+def test_other_measures_are_metrics_where_they_were_taken() -> None:
+    measured = dataclasses.replace(outcome(0, [True] * 4, accuracy=50.0), auc=0.7, class_accuracy=(40.0, 60.0))
+    metrics = round_record(measured, run="r", time=0.0).metrics
+    assert (metrics["auc"], metrics["worst_class_accuracy"]) == (0.7, 40.0)
+    assert not {"auc", "worst_class_accuracy"} & set(round_record(outcome(0, [True] * 4), run="r", time=0.0).metrics)
+
+
 def test_the_success_of_an_attack_is_a_metric_where_it_was_measured() -> None:
     measured = dataclasses.replace(outcome(0, [True] * 4, accuracy=50.0), attack_success=12.5)
     assert round_record(measured, run="r", time=0.0).metrics["attack_success"] == 12.5

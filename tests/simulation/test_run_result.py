@@ -45,6 +45,9 @@ def test_the_summary_of_a_run() -> None:
         "best_accuracy": 70.0,
         "best_round": 0,
         "attack_success": None,
+        "auc": None,
+        "class_accuracy": None,
+        "worst_class_accuracy": None,
         "filtering_precision": pytest.approx(4 / 5),
         "filtering_recall": pytest.approx(4 / 6),
         "mean_abs_error_malicious": pytest.approx(1.5),
@@ -58,6 +61,21 @@ def test_the_success_of_an_attack_is_the_last_that_was_measured() -> None:
         [dataclasses.replace(outcome(number, [True] * 4), attack_success=value) for number, value in measured]
     )
     assert summary(frame)["attack_success"] == 35.5
+
+
+def test_measures_are_the_last_that_were_taken() -> None:
+    first = dataclasses.replace(outcome(0, [True] * 4), auc=0.5, class_accuracy=(1.0, None))
+    second = dataclasses.replace(outcome(1, [True] * 4), auc=0.75, class_accuracy=(80.0, 12.345, None))
+    found = summary(round_frame([first, second, outcome(2, [True] * 4)]))
+    assert (found["auc"], found["class_accuracy"], found["worst_class_accuracy"]) == (0.75, "80.00,12.35,-", 12.35)
+
+
+@pytest.mark.parametrize(("name", "value"), [("auc", 1.5), ("class_accuracy", "a"), ("worst_class_accuracy", -1)])
+def test_senseless_measures_are_refused(tmp_path: Path, name: str, value: object) -> None:
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps({**made(), name: value}), encoding="utf-8")
+    with pytest.raises(ValueError, match=f"{name} is"):
+        read_result(file)
 
 
 def test_a_result_of_an_earlier_version_has_no_success_and_a_senseless_one_is_refused(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from fedra.data.dataset import Dataset, DatasetError
 from fedra.data.download import download_dataset
+from fedra.data.owners import Owners, is_owner_file, owner_file_digest, pinned_owner_file, read_owner_file
 from fedra.data.partition import (
+    NATURAL,
     PARTITIONS,
     Partition,
     PartitionStatistics,
     partition,
+    partition_by_owner,
     partition_statistics,
     statistics_table,
 )
@@ -24,12 +27,14 @@ from fedra.data.status import DatasetStatus, dataset_status, missing_datasets
 
 __all__ = [
     "DATASETS",
+    "NATURAL",
     "PARTITIONS",
     "QUANTITY_LAWS",
     "Dataset",
     "DatasetError",
     "DatasetSpec",
     "DatasetStatus",
+    "Owners",
     "Partition",
     "PartitionStatistics",
     "QuantityLaw",
@@ -41,12 +46,17 @@ __all__ = [
     "default_model",
     "default_partition_seed",
     "download_dataset",
+    "is_owner_file",
     "load_dataset",
     "lognormal_quantities",
     "missing_datasets",
+    "owner_file_digest",
     "parse_quantities",
     "partition",
+    "partition_by_owner",
     "partition_statistics",
+    "pinned_owner_file",
+    "read_owner_file",
     "resolve_data_dir",
     "statistics_table",
 ]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from fedra.data.owners import Owners
 
 _FINITE_CHECK_ROWS = 4096
 
@@ -21,7 +24,8 @@ class Dataset:
 
     ``train_inputs`` and ``test_inputs`` are float32, (N, C, H, W) for images or (N, features), or int64 token ids
     (N, length); labels are int64 in 0 .. num_classes-1. ``embeddings`` (vocabulary, dimension) float32 belongs to token
-    ids only, and ``embeddings_source`` names the file it came from ("random" where there was none).
+    ids only, and ``embeddings_source`` names the file it came from ("random" where there was none). ``owners`` says
+    who holds each training sample, by key, where the data say so.
     """
 
     name: str
@@ -33,6 +37,7 @@ class Dataset:
     class_names: tuple[str, ...]
     embeddings: npt.NDArray[np.float32] | None = None
     embeddings_source: str | None = None
+    owners: Mapping[str, Owners] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check everything a model or a partition relies on."""
@@ -58,6 +63,12 @@ class Dataset:
                 f"{self.test_inputs.shape[1:]}; make them the same"
             )
         self._check_embeddings()
+        for key, owners in self.owners.items():
+            if len(owners.clients) != len(self.train_labels):
+                self._fail(
+                    f"owners by {key} are of {len(owners.clients)} samples, but there are {len(self.train_labels)} "
+                    "training samples; give one for each"
+                )
 
     @property
     def input_shape(self) -> tuple[int, ...]:

@@ -135,7 +135,7 @@ def _download_file(
                 continue
             _put(part, folder / file.name)
             return
-    kept = f"; {part.stat().st_size} bytes are kept in {part}, call again to go on" if part.exists() else ""
+    kept = f"; {part.stat().st_size} bytes are kept in {part}, call again to resume" if part.exists() else ""
     reasons = "; ".join(dict.fromkeys(failures)) or "no mirror given"
     raise DatasetError(f"{folder / file.name}: could not be downloaded ({reasons}){kept}")
 

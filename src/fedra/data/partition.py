@@ -12,7 +12,9 @@ from fedra import checks
 from fedra.data.quantities import client_quantities
 from fedra.seeding import generator
 
+# Those that cut the data by quantities; and the one that the data themselves, see `fedra.data.owners`, say.
 PARTITIONS = ("iid", "non-iid", "dirichlet")
+NATURAL = "natural"
 
 Indices = npt.NDArray[np.int64]
 
@@ -69,6 +71,16 @@ def partition(
     if kind == "dirichlet":
         order = _dirichlet_order(order, labels[order], counts, alpha, generator(seed, "partition/dirichlet"))
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    whole = Partition(order=order, offsets=offsets)
+    return whole if max_quantity is None else _capped(whole, max_quantity, seed)
+
+
+def partition_by_owner(clients: Indices, *, max_quantity: int | None = None, seed: int) -> Partition:
+    """Give every sample to the client that holds it, client i being ``clients == i``; `max_quantity` as above."""
+    if max_quantity is not None:
+        checks.whole("max_quantity", max_quantity, 1)
+    order = np.argsort(clients, kind="stable").astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(clients))]).astype(np.int64)
     whole = Partition(order=order, offsets=offsets)
     return whole if max_quantity is None else _capped(whole, max_quantity, seed)
 

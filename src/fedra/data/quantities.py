@@ -28,7 +28,7 @@ _BLOCK = 4096
 # A configuration holds the numbers of such a file, and has to stay small enough for the tables of grids.
 _LARGEST_FILE = 32_768
 _FILE_ENDINGS = (".txt", ".csv")
-_FORM = 'give "lognormal sigma=3", "zipf s=1.2", "equal", numbers with commas between, or a .txt or .csv file of them'
+_FORM = 'give "lognormal sigma=3", "zipf s=1.2", "equal", numbers separated by commas, or a .txt or .csv file of them'
 
 Counts = npt.NDArray[np.int64]
 
@@ -131,7 +131,7 @@ class Stated(QuantityLaw):
 
     @property
     def text(self) -> str:
-        """The numbers, commas between."""
+        """The numbers, separated by commas."""
         return ",".join(map(str, self.counts))
 
     def sizes(self, num_clients: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
@@ -161,7 +161,7 @@ QUANTITY_LAWS: dict[str, type[QuantityLaw]] = {"lognormal": Lognormal, "zipf": Z
 
 
 def parse_quantities(text: str) -> QuantityLaw:
-    """Read a law from its name and parameters, numbers with commas between, or the path of a .txt or .csv file."""
+    """Read a law from its name and parameters, numbers separated by commas, or the path of a .txt or .csv file."""
     if re.fullmatch(r"[\s0-9,+-]*[0-9][\s0-9,+-]*", text):
         return Stated(_counts(text.split(","), "quantities"))
     if text.strip().lower().endswith(_FILE_ENDINGS):

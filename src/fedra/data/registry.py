@@ -11,14 +11,18 @@ from typing import Any
 from fedra.data.cifar import CIFAR10
 from fedra.data.dataset import Dataset, DatasetError
 from fedra.data.digits import DIGITS
+from fedra.data.flights import FLIGHTS
 from fedra.data.idx import FASHION_MNIST, MNIST
 from fedra.data.news import HUFFPOST, MIND
+from fedra.data.shakespeare import SHAKESPEARE
 from fedra.data.spec import DatasetSpec
 from fedra.names import import_own, nearest, parameters_of
 
 DATA_DIR_VARIABLE = "FEDRA_DATA"
 
-DATASETS: dict[str, DatasetSpec] = {spec.name: spec for spec in (DIGITS, MNIST, FASHION_MNIST, CIFAR10, MIND, HUFFPOST)}
+DATASETS: dict[str, DatasetSpec] = {
+    spec.name: spec for spec in (DIGITS, MNIST, FASHION_MNIST, CIFAR10, MIND, HUFFPOST, FLIGHTS, SHAKESPEARE)
+}
 
 
 def default_model(name: str) -> str | None:

@@ -62,6 +62,7 @@ class DatasetSpec:
         model: a name of `fedra.models.MODELS`; None: text-cnn for token ids, else logistic.
         learning_rate: of the server.
         partition_seed: draws quantities and cuts; None: the seed of the run.
+        client_keys: by what the data say who holds what, for the natural partition; the keys of `Dataset.owners`.
     """
 
     name: str
@@ -76,6 +77,7 @@ class DatasetSpec:
     model: str | None = None
     learning_rate: float = 1e-3
     partition_seed: int | None = None
+    client_keys: tuple[str, ...] = ()
 
     def remedy(self, data_dir: Path | None) -> str:
         """Return what to do about missing or damaged files."""

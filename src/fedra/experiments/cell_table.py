@@ -41,6 +41,9 @@ FIGURE_TYPES = {
     "best_accuracy": "float64",
     "best_round": "Int64",
     "attack_success": "float64",
+    "auc": "float64",
+    "class_accuracy": "string",
+    "worst_class_accuracy": "float64",
     "filtering_precision": "float64",
     "filtering_recall": "float64",
     "mean_abs_error_malicious": "float64",
@@ -95,7 +98,7 @@ def grid_lines(file: Path) -> list[dict[str, Any]]:
             raise ValueError(f"it is no list of at most {_MOST_CELLS:,} cells")
     except (ValueError, OSError) as error:
         raise ValueError(
-            f"{file} cannot be read ({clipped(error)}); call fedra grid or fedra paper again to write it anew"
+            f"{file} cannot be read ({clipped(error)}); call fedra grid or fedra paper again to write it again"
         ) from error
     return [_line(encodable(file.stem), number, cell) for number, cell in enumerate(cells, start=1)]
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from fedra import checks
 from fedra.attacks import named_parameters
-from fedra.data import default_partition_seed
+from fedra.data import default_partition_seed, owner_file_digest
+from fedra.experiments.federation_part import FederationPart, federation_part
 from fedra.names import nearest
 from fedra.rules import Family, Preceded
 from fedra.simulation import RoundTooSmall, SimulationConfig, check_trusted, read_toml
@@ -90,7 +91,7 @@ class Grid:
             path: the file.
             trust: whether code that it names as module:name may be imported; else that is an error.
         """
-        return cls._expanded(read_toml(path), None if trust else path)
+        return cls._expanded(read_toml(path), None if trust else path, source=path)
 
     def with_data_dir(self, data_dir: str) -> Grid:
         """Return the grid with its data in another place; the runs and their names are the same."""
@@ -99,6 +100,9 @@ class Grid:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], *, leave_out_refused: bool = False) -> Grid:
         """Expand lists of entries, the `fixed` settings, and `blocks` that each replace some of the lists.
+
+        `federation`, a table or the path of a file with one, of the grid or of a block gives the settings that neither
+        lists nor `fixed` state at that place.
 
         An entry is a name, or a table with the name, `params`, a `label`, and `fixed` settings that go with it; that of
         a rule may say what stands `before` it, as "nnm" or "bucketing size=4". The
@@ -112,12 +116,19 @@ class Grid:
         return cls._expanded(values, None, [] if leave_out_refused else None)
 
     @classmethod
-    def _expanded(cls, values: Mapping[str, Any], untrusted: Path | None, refused: list[Refused] | None = None) -> Grid:
-        """Return all cells; `untrusted` is the file that the values come from where nobody stands for it."""
-        valid = [*AXES, "fixed", "blocks"]
+    def _expanded(
+        cls,
+        values: Mapping[str, Any],
+        untrusted: Path | None,
+        refused: list[Refused] | None = None,
+        source: Path | None = None,
+    ) -> Grid:
+        """Return all cells of values that come from the file `source`, `untrusted` where nobody stands for it."""
+        valid = [*AXES, "fixed", "blocks", "federation"]
         _check_keys("a grid", values, valid)
         fixed = _fixed(values.get("fixed", {}), "[fixed]")
         lists = {key: value for key, value in values.items() if key in AXES}
+        described = federation_part(values.get("federation"), source, trust=untrusted is None)
         blocks = values.get("blocks", [{}])
         wanted = "a list of tables: write each one under [[blocks]]"
         if not isinstance(blocks, list) or not all(isinstance(block, Mapping) for block in blocks):
@@ -126,9 +137,13 @@ class Grid:
             raise ValueError(checks.wrong("blocks", blocks, wanted))
         cells: dict[tuple[Any, ...], Cell] = {}
         for block in blocks:
-            _check_keys("a block", block, [*AXES, "fixed"])
-            own = {**fixed, **_fixed(block.get("fixed", {}), "fixed of a block")}
-            chosen = {**lists, **{key: block[key] for key in block if key in AXES}}
+            _check_keys("a block", block, [*AXES, "fixed", "federation"])
+            part = federation_part(block.get("federation"), source, trust=untrusted is None)
+            whole = described if part is None else None
+            own = {**_settings_of(whole), **fixed, **_settings_of(part)}
+            own |= _fixed(block.get("fixed", {}), "fixed of a block")
+            chosen = {**_lists_of(whole), **lists, **_lists_of(part)}
+            chosen |= {key: block[key] for key in block if key in AXES}
             for cell in _cells(chosen, own, untrusted, refused):
                 place = tuple(cell.labels.values())
                 if cells.setdefault(place, cell).run != cell.run:
@@ -224,6 +239,14 @@ def _fixed(settings: Any, where: str) -> dict[str, Any]:
     return found
 
 
+def _settings_of(part: FederationPart | None) -> Mapping[str, Any]:
+    return {} if part is None else part.settings
+
+
+def _lists_of(part: FederationPart | None) -> Mapping[str, Any]:
+    return {} if part is None else part.lists
+
+
 def _check_keys(where: str, values: Mapping[str, Any], valid: Sequence[str]) -> None:
     for key in values:
         if key not in valid:
@@ -239,7 +262,7 @@ def run_name(config: SimulationConfig) -> str:
     text = json.dumps(resolved(config), sort_keys=True, default=repr)
     digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
     rule = config.rule if config.before is None else f"{config.before}-{config.rule}"
-    parts = [config.dataset, config.partition, config.setting, rule, config.attack]
+    parts = [config.dataset, config.partition_name, config.setting, rule, config.attack]
     if config.alpha_q is not None:
         parts.append(f"q{config.alpha_q:g}")
     if config.stated_quantity_attack is not None:
@@ -263,6 +286,9 @@ def resolved(config: SimulationConfig) -> dict[str, Any]:
         del values["quantity_attack"]
     for name in config.unstated_of_federation:
         del values[name]
+    if config.partition_name != config.partition:
+        # What a file says counts, not where it lies.
+        values["partition"] = f"file {owner_file_digest(config.partition)}"
     rule = config.make_rule(num_clients=None)
     if isinstance(rule, Preceded):
         values["before_params"] = asdict(rule.before)  # type: ignore[call-overload]

@@ -116,7 +116,7 @@ def _ending(code: int | None) -> str:
         name = signal.Signals(-code).name
         hint = "; out of memory? try fewer --workers" if name == "SIGKILL" else ""
         return f"was ended by {name}{hint}"
-    return f"ended by itself with exit code {code}"
+    return f"ended unexpectedly with exit code {code}"
 
 
 @contextmanager

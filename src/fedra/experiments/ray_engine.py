@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import io
 import shutil
-import signal
-import socket
 import tarfile
 import tempfile
-import threading
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fedra.cluster.connection import connected
 from fedra.experiments.jobs import Advanced, Attempts, Event, Failed, Finished, Job, Report, Started
 from fedra.files import inside
 
 _SECONDS_BETWEEN_LOOKS = 0.5
-_SECONDS_TO_CONNECT = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,15 +37,8 @@ class RayEngine:
 
     def run(self, jobs: Sequence[Job], report: Report) -> None:
         """Run all jobs; one that fails, or is lost too often, leaves the others alone."""
-        ray = _ray()
-        began = not ray.is_initialized()
-        if began:
-            _connect(ray, self.address)
-        try:
+        with connected(self.address) as ray:
             self._run(ray, deque(jobs), report)
-        finally:
-            if began:
-                ray.shutdown()
 
     def _run(self, ray: Any, waiting: deque[Job], report: Report) -> None:
         task = ray.remote(num_cpus=1, max_retries=self.retries)(_attempt_elsewhere)
@@ -152,40 +142,3 @@ def _taken(ray: Any, news: Any) -> list[Started | Advanced]:
         # The board died with its node and is started anew; what it held was progress only, no result.
         return []
     return taken
-
-
-def _ray() -> Any:
-    try:
-        import ray
-        import ray.exceptions
-        import ray.util.scheduling_strategies
-    except ModuleNotFoundError as error:
-        if error.name != "ray":
-            raise
-        raise ValueError("--engine ray needs Ray: pip install 'fedra[ray]'") from None
-    return ray
-
-
-def _connect(ray: Any, address: str | None) -> None:
-    sought = f"at {address}" if address else "on this machine"
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        if address not in (None, "auto"):
-            _check_reachable(str(address))
-        ray.init(address=address or "auto", log_to_driver=False, configure_logging=False)
-    except (OSError, RuntimeError) as error:
-        raise ValueError(
-            f"there is no Ray cluster {sought} ({error}); start one with ray start --head, or give --ray-address"
-        ) from error
-    if threading.current_thread() is threading.main_thread():
-        # Ray would end the process at SIGTERM; what to do then is up to whoever called.
-        signal.signal(signal.SIGTERM, before)
-
-
-def _check_reachable(address: str) -> None:
-    """Raise at once where nobody listens; Ray itself tries for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not host or not port.isdigit():
-        raise ValueError(f"Ray address {address!r}; give host:port or ray://host:port")
-    with socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS_TO_CONNECT):
-        pass

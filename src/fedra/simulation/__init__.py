@@ -1,6 +1,7 @@
 """Simulating a federation under attack: fast, resumable, and the same bits for the same seed."""
 
 from fedra.simulation.config import RoundTooSmall, SimulationConfig, to_toml
+from fedra.simulation.federation_file import FEDERATION_SETTINGS, federation_of, read_federation
 from fedra.simulation.round_loop import resume, simulate
 from fedra.simulation.round_step import RoundOutcome, ServerState, Simulation
 from fedra.simulation.run_folder import RunFolder
@@ -9,6 +10,7 @@ from fedra.simulation.toml import read_toml
 from fedra.simulation.trust import check_trusted, own_code
 
 __all__ = [
+    "FEDERATION_SETTINGS",
     "RoundOutcome",
     "RoundTooSmall",
     "RunFolder",
@@ -17,7 +19,9 @@ __all__ = [
     "SimulationConfig",
     "SimulationResult",
     "check_trusted",
+    "federation_of",
     "own_code",
+    "read_federation",
     "read_toml",
     "resume",
     "simulate",

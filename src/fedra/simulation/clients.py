@@ -15,15 +15,17 @@ from fedra.data import Dataset, Partition, default_model
 from fedra.models import build_model, load_parameter_vector, parameter_vector
 from fedra.seeding import generator
 from fedra.simulation.config import SimulationConfig
-from fedra.simulation.gradients import CohortGradients
+from fedra.simulation.gradients import CHUNK, CohortGradients
 from fedra.simulation.local_training import LocalTraining, LocalUpdates
+from fedra.simulation.measures import Measured, measured
 
 _TEST_BATCH = 512
+_WIDE_CHUNK = 4096
 
 
 def model_name(config: SimulationConfig, dataset: Dataset) -> str:
     """Return the model's name, as given or the one made for the data."""
-    return config.model or ("text-cnn" if dataset.is_text else default_model(config.dataset) or "logistic")
+    return config.model or default_model(config.dataset) or ("text-cnn" if dataset.is_text else "logistic")
 
 
 def make_model(config: SimulationConfig, dataset: Dataset) -> nn.Module:
@@ -38,6 +40,13 @@ def make_model(config: SimulationConfig, dataset: Dataset) -> nn.Module:
     )
 
 
+def _chunk(dataset: Dataset) -> int:
+    """Return how many samples go through the model at a time; another number would change the bits of a run."""
+    small = len(dataset.input_shape) == 1 and not dataset.is_text
+    # Clients that are real may have tens of thousands of samples of a few features each, where calls cost the most.
+    return _WIDE_CHUNK if small and dataset.owners else CHUNK
+
+
 class Clients:
     """All clients' data and the model they compute with; `weights` go in, updates come out."""
 
@@ -48,10 +57,11 @@ class Clients:
         self._labels = torch.from_numpy(dataset.train_labels)
         self._test_inputs = torch.from_numpy(dataset.test_inputs)
         self._test_labels = torch.from_numpy(dataset.test_labels)
+        self._num_classes = dataset.num_classes
         self._model = make_model(config, dataset).train()
         self._compute: CohortGradients | LocalUpdates
         if config.local_epochs is None and config.local_steps is None:
-            self._compute = CohortGradients(self._model)
+            self._compute = CohortGradients(self._model, chunk=_chunk(dataset))
         else:
             training = LocalTraining(
                 lr=config.local_lr,
@@ -105,9 +115,10 @@ class Clients:
         rows: Tensor = self._compute(inputs, labels, offsets, **extra)
         return rows.numpy()
 
-    def accuracy(self) -> float:
-        """Return the loaded model's share of right answers on the test set, in percent."""
-        return self._share_answered(self._test_inputs, self._test_labels)
+    def measure(self) -> Measured:
+        """Return what is measured of the loaded model on the test set."""
+        answers, margins = self._answers(self._test_inputs)
+        return measured(self._test_labels.numpy(), answers, self._num_classes, margins)
 
     def attack_success(self, trigger: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], target: int) -> float | None:
         """Return the share of the test samples of other classes that, triggered, are taken for the target, in percent.
@@ -118,17 +129,20 @@ class Clients:
         if not others.any():
             return None
         inputs = torch.from_numpy(trigger(self._test_inputs[others].numpy()))
-        return self._share_answered(inputs, torch.full((len(inputs),), target))
+        return 100.0 * int((self._answers(inputs)[0] == target).sum()) / len(inputs)
 
-    def _share_answered(self, inputs: Tensor, answers: Tensor) -> float:
-        """Return how often the loaded model gives these answers, in percent."""
+    def _answers(self, inputs: Tensor) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32] | None]:
+        """Return the loaded model's answers, and where there are two classes by how much it prefers the second."""
         self._model.eval()
-        right = 0
+        answers, margins = [], []
         with torch.inference_mode():
-            for start in range(0, len(answers), _TEST_BATCH):
+            for start in range(0, len(inputs), _TEST_BATCH):
                 batch = inputs[start : start + _TEST_BATCH]
                 if batch.dim() == 4:
                     batch = batch.contiguous(memory_format=torch.channels_last)
-                right += int((self._model(batch).argmax(dim=1) == answers[start : start + _TEST_BATCH]).sum())
+                scores = self._model(batch)
+                answers.append(scores.argmax(dim=1))
+                if self._num_classes == 2:
+                    margins.append(scores[:, 1] - scores[:, 0])
         self._model.train()
-        return 100.0 * right / len(answers)
+        return torch.cat(answers).numpy(), torch.cat(margins).numpy() if margins else None

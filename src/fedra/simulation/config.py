@@ -12,12 +12,15 @@ import numpy as np
 from fedra import checks
 from fedra.attacks import QuantityAttack, make_attack, make_quantity_attack, quantity_attack_name
 from fedra.checks import MOST_WHOLE
-from fedra.data import DATASETS, PARTITIONS, default_learning_rate
+from fedra.data import DATASETS, default_learning_rate, is_owner_file
 from fedra.data.quantities import Lognormal, parse_quantities
 from fedra.models import MODELS
 from fedra.names import nearest
 from fedra.optimizers import ServerOptimizer, make_optimizer
 from fedra.rules import Preceded, Rule, make_preaggregator, make_rule, parse_preaggregator
+from fedra.simulation.federation_file import federation_of
+from fedra.simulation.holdings import checked_holdings
+from fedra.simulation.malicious import malicious_text
 from fedra.simulation.toml import read_toml, toml_text
 from fedra.simulation.trust import check_trusted
 
@@ -44,6 +47,7 @@ _TEXTS = (
     "quantity_statistics",
     "quantity_attack",
     "quantities",
+    "client_key",
 )
 _TABLES = ("dataset_params", "model_params", "rule_params", "before_params", "optimizer_params", "attack_params")
 _COUNTS = {
@@ -56,7 +60,7 @@ _COUNTS = {
 # What may be None: not given.
 _OPTIONAL = (
     "data_dir", "before", "model", "max_quantity", "local_epochs", "local_steps", "partition_seed", "lr",
-    "quantity_attack", "num_clients", "quantities", "num_malicious",
+    "quantity_attack", "num_clients", "quantities", "num_malicious", "client_key",
 )  # fmt: skip
 
 
@@ -72,11 +76,13 @@ class SimulationConfig:
         dataset: a name of `fedra.data.DATASETS`, or module:function.
         data_dir: where data sets are found; None reads FEDRA_DATA.
         dataset_params: options of the data set's loader.
-        partition: "iid", "non-iid" or "dirichlet".
+        partition: "iid", "non-iid", "dirichlet"; "natural", where the data say who holds what; or a .txt or .csv file
+            with the client of each training sample, after which a checksum then stands here.
+        client_key: by what the data say so, where they can in several ways.
         partition_seed: draws quantities and cuts; None takes the data set's stated seed, or `seed` where it has none.
         dirichlet_alpha: concentration of the label skew.
         num_clients: N; None: as many as the quantities come to.
-        quantities: "lognormal sigma=3" (the default), "zipf s=1.2", "equal", numbers with commas between, or a .txt or
+        quantities: "lognormal sigma=3" (the default), "zipf s=1.2", "equal", numbers separated by commas, or a .txt or
             .csv file of them, whose numbers then stand here.
         max_quantity: cap on a client's data and quantity together.
         model: a name of `fedra.models.MODELS`, or module:function; None takes the one made for the data.
@@ -85,6 +91,7 @@ class SimulationConfig:
         num_sampled: n, clients in a round.
         malicious_ratio: M = floor(N * ratio) clients are malicious.
         num_malicious: M instead, for federations whose attackers are counted.
+        malicious: who they are instead: a list of clients, numbers or names, or "largest 2"; a text then stands here.
         assumed_ratio: the ratio that the rule assumes; None: `malicious_ratio`.
         rule: a name of `fedra.RULES`, or module:Class.
         rule_params: the rule's parameters.
@@ -116,6 +123,7 @@ class SimulationConfig:
     data_dir: str | Path | None = None
     dataset_params: Mapping[str, Any] = field(default_factory=dict)
     partition: str = "iid"
+    client_key: str | None = None
     partition_seed: int | None = None
     dirichlet_alpha: float = 0.5
     num_clients: int | None = None
@@ -127,6 +135,7 @@ class SimulationConfig:
     num_sampled: int = 50
     malicious_ratio: float = 0.1
     num_malicious: int | None = None
+    malicious: Any = None
     assumed_ratio: float | None = None
     rule: str = "fedra"
     rule_params: Mapping[str, Any] = field(default_factory=dict)
@@ -163,7 +172,6 @@ class SimulationConfig:
             raise ValueError(f"unknown dataset {self.dataset!r}{nearest(self.dataset, DATASETS)}, or module:function")
         if self.model is not None and self.model not in MODELS and ":" not in self.model:
             raise ValueError(f"unknown model {self.model!r}{nearest(self.model, MODELS)}, or module:function")
-        checks.choice("partition", self.partition, PARTITIONS)
         checks.choice("setting", self.setting, get_args(Setting))
         checks.choice("quantity_statistics", self.quantity_statistics, get_args(QuantityStatistics))
         checks.ratio(self.malicious_ratio)
@@ -185,6 +193,10 @@ class SimulationConfig:
         if "before" in self.rule_params:
             raise ValueError(f"rule_params has before={self.rule_params['before']!r}; give it as the setting before")
         self._take_before_apart()
+        object.__setattr__(self, "partition", checked_holdings(self))
+        if self.malicious is not None:
+            checks.at_most_one(malicious=self.malicious, num_malicious=self.num_malicious)
+            object.__setattr__(self, "malicious", malicious_text(self.malicious))
         num_clients = self._take_quantities()
         make_attack(self.attack, **self.attack_params)
         self.make_quantity_attack()
@@ -236,10 +248,15 @@ class SimulationConfig:
         return self.attack != "none" or self.make_quantity_attack().name != "honest"
 
     @property
+    def partition_name(self) -> str:
+        """What the partition is called where a file's path and checksum have no place."""
+        return "file" if is_owner_file(self.partition) else self.partition
+
+    @property
     def short_name(self) -> str:
         """What sets this run apart from others, in a few words that can be part of a file's name."""
         rule = self.rule if self.before is None else f"{self.before}-{self.rule}"
-        name = f"{self.dataset}-{self.partition}-{rule}-{self.attack}-seed{self.seed}"
+        name = f"{self.dataset}-{self.partition_name}-{rule}-{self.attack}-seed{self.seed}"
         return name.replace(":", ".")
 
     @property
@@ -264,6 +281,8 @@ class SimulationConfig:
             "quantities": self.quantities in (None, Lognormal().text),
             "num_malicious": self.num_malicious is None,
             "assumed_ratio": self.assumed_ratio in (None, self.malicious_ratio),
+            "client_key": self.client_key is None,
+            "malicious": self.malicious is None,
         }
         return [name for name, is_usual in usual.items() if is_usual]
 
@@ -312,13 +331,17 @@ class SimulationConfig:
 
     @classmethod
     def read(cls, path: Path, *, trust: bool = False) -> SimulationConfig:
-        """Read a configuration from a TOML file.
+        """Read a configuration from a TOML file; a federation that it has or names gives what it leaves out.
 
         Args:
             path: the file.
             trust: whether code that it names as module:name may be imported; else that is an error.
         """
         values = read_toml(path)
+        if (own := values.pop("federation", None)) is not None:
+            described = federation_of(own, path, trust=trust)
+            described.pop("name", None)
+            values = {**described, **values}
         if not trust:
             check_trusted(values, path)
         return cls.from_dict(values)

@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fedra.attacks import QuantityAttack
-from fedra.data import Dataset, Partition, default_partition_seed, partition
-from fedra.rules.mcne import malicious_total
+from fedra.data import Dataset, Partition
 from fedra.seeding import generator
 from fedra.simulation.config import SimulationConfig
+from fedra.simulation.holdings import make_holdings, partition_seed
+from fedra.simulation.malicious import malicious_clients
 
 Ids = npt.NDArray[np.int64]
 
@@ -70,31 +71,14 @@ class Federation:
         return np.sort(rng.choice(bad, min(_POOL, len(bad)), replace=False)).astype(np.int64)
 
 
-def partition_seed(config: SimulationConfig) -> int:
-    """Return the seed of the partition, as given or the data set's."""
-    seed = config.partition_seed
-    return default_partition_seed(config.dataset, config.seed) if seed is None else seed
-
-
 def make_federation(config: SimulationConfig, dataset: Dataset) -> Federation:
-    """Cut the training data into clients and draw the malicious ones."""
-    clients = partition(
-        dataset.train_labels,
-        kind=config.partition,
-        seed=partition_seed(config),
-        alpha=config.dirichlet_alpha,
-        max_quantity=config.max_quantity,
-        num_clients=config.num_clients,
-        quantities=config.quantities,
-    )
+    """Cut the training data into clients, or take who holds what, and choose the malicious ones."""
+    holdings = make_holdings(config, dataset)
+    clients = holdings.partition
     total = clients.num_clients
     config.check_clients(total, f" ({config.dataset}, partition seed {partition_seed(config)})")
-    malicious = np.zeros(total, dtype=bool)
-    if config.attacked:
-        count = config.num_malicious
-        if count is None:
-            count = malicious_total(total, config.malicious_ratio)
-        malicious[generator(config.seed, "simulation/malicious").choice(total, count, replace=False)] = True
+    chosen = malicious_clients(config, holdings)
+    malicious = chosen if config.attacked else np.zeros(total, dtype=bool)
     claims = clients.quantities.astype(np.float64)
     attack = config.make_quantity_attack()
     claims[malicious] = attack.claims(clients.quantities[malicious])

@@ -76,7 +76,7 @@ class LocalUpdates:
         if len(inputs) == 0:
             return out.zero_()
         if self._memory_format is None:
-            self._memory_format = choose_memory_format(self.model, inputs, labels, dropout)
+            self._memory_format = choose_memory_format(self.model, inputs, labels, dropout, len(bounds) - 1)
         work = Work(
             inputs=inputs,
             labels=labels,

@@ -31,7 +31,9 @@ from fedra.rules.base import initial_state
 from fedra.seeding import generator
 from fedra.simulation.clients import Clients, model_name
 from fedra.simulation.config import SimulationConfig
-from fedra.simulation.federation import Ids, make_federation, partition_seed
+from fedra.simulation.federation import Ids, make_federation
+from fedra.simulation.holdings import partition_seed
+from fedra.simulation.measures import Measured
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,7 +52,8 @@ class RoundOutcome:
     """What happened in a round, for the records.
 
     Where they were measured, `accuracy` is the share of test samples that are classified right, and `attack_success`
-    that of triggered ones, of other classes, that are taken for an attack's target; both in percent.
+    that of triggered ones, of other classes, that are taken for an attack's target; both in percent. `class_accuracy`
+    and `auc` are those of `fedra.simulation.measures.Measured`.
     """
 
     round: int
@@ -61,6 +64,8 @@ class RoundOutcome:
     verdict: Verdict
     accuracy: float | None
     attack_success: float | None = None
+    class_accuracy: tuple[float | None, ...] | None = None
+    auc: float | None = None
 
     @property
     def caught(self) -> int:
@@ -144,7 +149,7 @@ class Simulation:
         after = ServerState(
             round=state.round + 1, weights=weights, optimizer=optimizer, rule=remembered, attack=attack_state
         )
-        accuracy, attack_success = self._measured(after)
+        measured, attack_success = self._measured(after)
         outcome = RoundOutcome(
             round=state.round,
             clients=clients,
@@ -152,8 +157,10 @@ class Simulation:
             true_quantities=self.federation.partition.quantities[clients],
             claims=claims,
             verdict=verdict,
-            accuracy=accuracy,
+            accuracy=None if measured is None else measured.accuracy,
             attack_success=attack_success,
+            class_accuracy=None if measured is None else measured.class_accuracy,
+            auc=None if measured is None else measured.auc,
         )
         return after, outcome
 
@@ -204,15 +211,15 @@ class Simulation:
             )
         return np.where(np.isnan(stated), planned, stated)
 
-    def _measured(self, state: ServerState) -> tuple[float | None, float | None]:
-        """Return accuracy and the attack's success, where it is time to measure them."""
+    def _measured(self, state: ServerState) -> tuple[Measured | None, float | None]:
+        """Return what is measured of the model, and the attack's success, where it is time to."""
         if state.round % self.config.eval_every and state.round != self.config.rounds:
             return None, None
         self._clients.load(state.weights)
-        accuracy = self._clients.accuracy()
+        measured = self._clients.measure()
         if not isinstance(self._attack, TargetedAttack):
-            return accuracy, None
-        return accuracy, self._clients.attack_success(self._attack.trigger, self._attack.target)
+            return measured, None
+        return measured, self._clients.attack_success(self._attack.trigger, self._attack.target)
 
 
 class _AttackedRound:

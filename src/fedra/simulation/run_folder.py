@@ -47,7 +47,7 @@ class RunFolder:
             chosen: what the data set decided where the configuration leaves it open, for people to read.
         """
         if path.exists() and (not path.is_dir() or any(path.glob("[!.]*"))):
-            raise ValueError(f"{path} is there already; choose another --out, or go on: fedra run --resume {path}")
+            raise ValueError(f"{path} exists already; choose another --out, or resume it: fedra run --resume {path}")
         path.mkdir(parents=True, exist_ok=True)
         folder = cls(path=path)
         write_text(path / CONFIG, _stated(config, chosen or {}))

@@ -20,8 +20,10 @@ import pyarrow as pa
 
 from fedra.cohort import Verdict
 from fedra.server.records import RoundRecord
+from fedra.simulation.measures import class_text, is_class_text, worst_class
 from fedra.simulation.parquet import empty_table, read_parquet
 from fedra.simulation.round_step import RoundOutcome
+from fedra.untrusted import clipped
 
 CHECKPOINT = "checkpoint.safetensors"
 PARTS = "parts"
@@ -42,6 +44,8 @@ _ROUND_TYPES = {
     "attack_success": "float64",
     "note": "str",
     "warnings": "str",
+    "class_accuracy": "str",
+    "auc": "float64",
 }
 _CLIENT_TYPES = {
     "round": "int64",
@@ -57,10 +61,11 @@ _CLIENT_TYPES = {
 }
 RECORD_TYPES = {"rounds": _ROUND_TYPES, "clients": _CLIENT_TYPES}
 _COUNTS = ("num_sampled", "num_malicious", "num_kept", "caught", "missed", "wrongly_rejected")
-_PERCENTAGES = ("accuracy", "attack_success")
+# Figures that are measured now and then, and the most that each can be.
+_MEASURED = {"accuracy": 100.0, "attack_success": 100.0, "auc": 1.0}
 
 # Columns that earlier versions did not write, and the names that they had for others.
-_ADDED_COLUMNS = ("warnings", "attack_success")
+_ADDED_COLUMNS = ("warnings", "attack_success", "class_accuracy", "auc")
 _FORMER_NAMES = {"wrongly_rejected": "wronged"}
 
 # For each round of a run, how many clients it had.
@@ -83,6 +88,8 @@ def round_frame(outcomes: Iterable[RoundOutcome]) -> pd.DataFrame:
             "attack_success": _or_nan(outcome.attack_success),
             "note": outcome.verdict.note,
             "warnings": "; ".join(outcome.verdict.warnings),
+            "class_accuracy": class_text(outcome.class_accuracy),
+            "auc": _or_nan(outcome.auc),
         }
         for outcome in outcomes
     ]
@@ -136,6 +143,10 @@ def round_record(outcome: RoundOutcome, *, run: str, time: float) -> RoundRecord
         metrics["accuracy"] = outcome.accuracy
     if outcome.attack_success is not None:
         metrics["attack_success"] = outcome.attack_success
+    if outcome.auc is not None:
+        metrics["auc"] = outcome.auc
+    if (worst := worst_class(class_text(outcome.class_accuracy))) is not None:
+        metrics["worst_class_accuracy"] = worst
     return RoundRecord(
         run=run,
         # People count from 1, as platforms do; files of records count from 0.
@@ -220,7 +231,7 @@ def read_record(
         columns: only these, and those that are looked at in any case.
         sampled: how many clients each round has, where that is known.
     """
-    needed = {"rounds": ("round", *_PERCENTAGES, *_COUNTS), "clients": ("round",)}[name]
+    needed = {"rounds": ("round", *_MEASURED, *_COUNTS), "clients": ("round",)}[name]
     kept = {key: kind for key, kind in RECORD_TYPES[name].items() if columns is None or key in (*needed, *columns)}
     if whole:
         file = run / f"{name}.parquet"
@@ -289,11 +300,14 @@ def _check(file: Path, name: str, table: pa.Table, first: int, until: int, sampl
             if not (values.min() >= 0 and (values <= table["num_sampled"].to_numpy()).all()):
                 raise ValueError(f"{file} has {column} from {values.min()} to {values.max()}; {remedy}")
         # What is missing is NaN here: accuracy is measured now and then.
-        for column in _PERCENTAGES:
+        for column, most in _MEASURED.items():
             values = table[column].to_numpy()
-            wrong = values[~(np.isnan(values) | ((values >= 0) & (values <= 100)))]
+            wrong = values[~(np.isnan(values) | ((values >= 0) & (values <= most)))]
             if wrong.size:
                 raise ValueError(f"{file} has the {column} {wrong[0]}; {remedy}")
+        texts = table["class_accuracy"].unique().to_pylist() if "class_accuracy" in table.column_names else []
+        if odd := [text for text in texts if text and not is_class_text(text)]:
+            raise ValueError(f"{file} has the class_accuracy {clipped(odd[0], 60)!r}; {remedy}")
 
 
 def _content(found: npt.NDArray[np.int64]) -> str:

@@ -17,6 +17,7 @@ import pandas as pd
 
 from fedra import __version__
 from fedra.checks import is_number, is_whole
+from fedra.simulation.measures import is_class_text, worst_class
 from fedra.simulation.round_step import ServerState, Simulation
 from fedra.untrusted import MEBIBYTE, check_depth, clipped, parsed_json, read_bounded
 
@@ -51,11 +52,16 @@ def summary(rounds: pd.DataFrame) -> dict[str, Any]:
     rejected = caught + int(rounds["wrongly_rejected"].sum())
     errors = (rounds["estimated_malicious"] - rounds["num_malicious"]).abs().dropna()
     successes = rounds["attack_success"].dropna().to_numpy()
+    areas = rounds["auc"].dropna().to_numpy()
+    classes = [text for text in rounds["class_accuracy"] if text]
     return {
         "final_accuracy": None if best is None else float(accuracies[-1]),
         "best_accuracy": None if best is None else float(accuracies[best]),
         "best_round": None if best is None else int(numbers[best]),
         "attack_success": float(successes[-1]) if len(successes) else None,
+        "auc": float(areas[-1]) if len(areas) else None,
+        "class_accuracy": classes[-1] if classes else None,
+        "worst_class_accuracy": worst_class(classes[-1]) if classes else None,
         "filtering_precision": caught / rejected if rejected else None,
         "filtering_recall": caught / malicious if malicious else None,
         "mean_abs_error_malicious": float(errors.mean()) if len(errors) else None,
@@ -122,7 +128,12 @@ FIGURE_CHECKS: Mapping[str, Callable[[Any], bool]] = {
 }
 
 # Of figures that earlier versions did not write.
-ADDED_FIGURE_CHECKS: Mapping[str, Callable[[Any], bool]] = {"attack_success": _or_none(_percent)}
+ADDED_FIGURE_CHECKS: Mapping[str, Callable[[Any], bool]] = {
+    "attack_success": _or_none(_percent),
+    "auc": _or_none(_share),
+    "class_accuracy": _or_none(is_class_text),
+    "worst_class_accuracy": _or_none(_percent),
+}
 
 
 def read_result(path: Path) -> dict[str, Any] | None:

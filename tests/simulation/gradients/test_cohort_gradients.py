@@ -292,3 +292,29 @@ def test_mistakes_in_the_arguments_are_errors() -> None:
         CohortGradients(build("logistic"), loss=lambda scores, target: scores)(inputs, labels, offsets)
     with pytest.raises(ValueError, match="no trainable parameters"):
         CohortGradients(nn.Flatten())(inputs, labels, offsets)
+
+
+def test_a_round_of_two_clients_needs_no_third_for_the_trial() -> None:
+    """Generators are those of the clients that there are, also while it is tried which engine to take."""
+    model = build_model("text-cnn", input_shape=(6,), num_classes=3, num_words=9, seed=0, freeze=False)
+    positions: set[int] = set()
+
+    def generators(client: int, layer: int) -> np.random.Generator:
+        positions.add(client)
+        return np.random.default_rng([client, layer])
+
+    gradients = CohortGradients(model.train())
+    gradients(torch.arange(12).reshape(2, 6) % 9, torch.tensor([0, 2]), [0, 1, 2], dropout=generators)
+    assert positions <= {0, 1}
+
+
+@pytest.mark.parametrize("chunk", [192, 10, 1])
+def test_the_tree_over_characters_takes_one_pass_and_is_exact(chunk: int) -> None:
+    model = build_model("char-tree", input_shape=(80,), num_classes=10, seed=5).double()
+    draw = torch.Generator().manual_seed(3)
+    inputs, labels, offsets = cohort((80,))
+    inputs = torch.randint(0, 11, inputs.shape, generator=draw)
+    gradients = CohortGradients(model, chunk=chunk)
+    found = gradients(inputs, labels, offsets)
+    assert gradients.engine == "segmented"
+    assert relative_error(found, reference(model, inputs, labels, offsets)) < 1e-12

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
@@ -17,7 +18,9 @@ from fedra.simulation.gradients.dropout import DropoutGenerators, NotSegmentable
 from fedra.simulation.gradients.loop import Loss, Work, cross_entropy, loop_gradients
 from fedra.simulation.gradients.segmented import SegmentedEngine, segmentable_layers
 
+CHUNK = 192
 PROBE_TOLERANCE = 1e-2
+_MORE_LAYERS_THAN_ANY = 1 << 20
 
 
 class CohortGradients:
@@ -29,7 +32,7 @@ class CohortGradients:
     call, by trying both on a few samples.
     """
 
-    def __init__(self, model: nn.Module, *, loss: Loss = cross_entropy, chunk: int = 192):
+    def __init__(self, model: nn.Module, *, loss: Loss = cross_entropy, chunk: int = CHUNK):
         """Take a model in the mode, training or evaluation, that it is to be used in; chunk counts samples."""
         checks.whole("chunk", chunk, 1)
         self.model = model
@@ -65,8 +68,8 @@ class CohortGradients:
         if len(inputs) == 0:
             return out.zero_()
         if self._memory_format is None:
-            self._memory_format = choose_memory_format(self.model, inputs, labels, dropout)
-            self._segmented = self._try_segmented(inputs, labels, dropout, self._memory_format)
+            self._memory_format = choose_memory_format(self.model, inputs, labels, dropout, len(bounds) - 1)
+            self._segmented = self._try_segmented(inputs, labels, dropout, self._memory_format, len(bounds) - 1)
         work = Work(
             inputs=inputs,
             labels=labels,
@@ -86,9 +89,14 @@ class CohortGradients:
         return out
 
     def _try_segmented(
-        self, inputs: Tensor, labels: Tensor, dropout: DropoutGenerators | None, memory_format: torch.memory_format
+        self,
+        inputs: Tensor,
+        labels: Tensor,
+        dropout: DropoutGenerators | None,
+        memory_format: torch.memory_format,
+        num_clients: int,
     ) -> SegmentedEngine | None:
-        work = _probe((0, 1, 3, 5), inputs, labels, dropout, memory_format)
+        work = _probe((0, 1, 3, 5), inputs, labels, dropout, memory_format, num_clients)
         found, expected = (checked_result(self.model, 3, None) for _ in range(2))
         try:
             engine = SegmentedEngine(layers=segmentable_layers(self.model), chunk=self._chunk)
@@ -105,13 +113,13 @@ class CohortGradients:
 
 
 def choose_memory_format(
-    model: nn.Module, inputs: Tensor, labels: Tensor, dropout: DropoutGenerators | None
+    model: nn.Module, inputs: Tensor, labels: Tensor, dropout: DropoutGenerators | None, num_clients: int
 ) -> torch.memory_format:
     """Return channels-last for images, where torch is faster with it, unless the model cannot take it."""
     if inputs.dim() != 4:
         return torch.contiguous_format
     try:
-        work = _probe((0, 5), inputs, labels, dropout, torch.channels_last)
+        work = _probe((0, 5), inputs, labels, dropout, torch.channels_last, num_clients)
         loop_gradients(model, work, checked_result(model, 1, None))
     except RuntimeError as error:
         if "view size is not compatible" not in str(error):
@@ -131,6 +139,7 @@ def _probe(
     labels: Tensor,
     dropout: DropoutGenerators | None,
     memory_format: torch.memory_format,
+    num_clients: int,
 ) -> Work:
     chosen = torch.arange(offsets[-1]) % len(inputs)
     return Work(
@@ -138,9 +147,19 @@ def _probe(
         labels=labels[chosen],
         offsets=offsets,
         loss=_probe_loss,
-        dropout=dropout,
+        dropout=None if dropout is None else _drawn_by(dropout, num_clients),
         memory_format=memory_format,
     )
+
+
+def _drawn_by(dropout: DropoutGenerators, num_clients: int) -> DropoutGenerators:
+    """Return the generators of a trial, which may have more clients than the round: each draws something of its own."""
+
+    def make(client: int, layer: int) -> np.random.Generator:
+        extra, client = divmod(client, num_clients)
+        return dropout(client, layer + extra * _MORE_LAYERS_THAN_ANY)
+
+    return make
 
 
 def _probe_loss(output: Tensor, labels: Tensor) -> Tensor:
