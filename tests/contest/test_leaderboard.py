@@ -8,7 +8,15 @@ from tests.contest.contest_results import contest_data, with_accuracies
 from tests.report.formats.making import check_latex
 
 from fedra.contest import Contest, contest_tables, standings
-from fedra.contest.leaderboard import Board, by_setting, leaderboard, measure_boards, standing_values, treatment_board
+from fedra.contest.leaderboard import (
+    Board,
+    by_setting,
+    leaderboard,
+    measure_boards,
+    price_board,
+    standing_values,
+    treatment_board,
+)
 from fedra.report.formats.markdown import DASH
 
 SMALL = Contest(settings=("digits-silos",), rules=("fedavg", "rfa", "median"), attacks=("none", "lie", "backdoor"))
@@ -27,6 +35,18 @@ def test_the_leaderboard_says_who_where_and_how_far(tables):
         ("RFA", "4.5", "Digits (10 silos), IID: No attack", "4.5", "85.1", "5"),
         ("Median", "20.0", "Digits (10 silos), IID: No attack", "20.0", "69.6", "5"),
     )
+
+
+def test_the_price_is_what_nobody_attacking_costs_and_what_the_worst_leaves():
+    contest = Contest(settings=("digits-silos",), rules=("fedavg", "rfa"), attacks=("none", "lie", "adaptive"))
+    points = {("fedavg", "none"): 95.0, ("rfa", "none"): 94.0, ("fedavg", "adaptive"): 9.0, ("rfa", "adaptive"): 70.0}
+    tables = contest_tables(with_accuracies(contest_data(contest), lambda o: points.get((o.rule, o.attack), 50.0)))
+    board = price_board(tables, key="k", title="T")
+    assert board.heads[3:] == ("Digits (10 silos), IID: no attack", "Digits (10 silos), IID: adaptive")
+    assert {line[0]: (line[1], *line[3:]) for line in board.lines} == {
+        "RFA": ("1.0", "94.0", "70.0"),
+        "FedAdam": ("61.0", "95.0", "9.0"),
+    }
 
 
 def test_refusals_are_counted():

@@ -22,7 +22,7 @@ def test_every_name_is_of_something_and_every_label_stands_once():
     labels = [rule_label(entry) for entry in PROGRAMME.rules]
     assert len(set(labels)) == len(labels) >= 10
     assert set(PROGRAMME.names) <= {*labels, *PROGRAMME.attacks}
-    # Labels are chosen by, with commas between.
+    # Labels are chosen by, with separated by commas.
     assert not any("," in label for label in labels)
 
 

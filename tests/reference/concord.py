@@ -25,3 +25,13 @@ def shortest_in_hull(points, steps=20_000):
             break
         found = found + np.clip(-(found @ towards) / (towards @ towards), 0, 1) * towards
     return found
+
+
+def supported(updates, weights, count, support, steps=20_000):
+    """The first g_j, j = 0, 1, 2, 4, ..., count, that every mean without `count` clients supports."""
+    everyone = list(all_means(updates, weights, count))
+    for few in [j for j in (0, 1, 2, 4, 8, 16) if j < count]:
+        found = shortest_in_hull(list(all_means(updates, weights, few)), steps)
+        if min(mean @ found for mean in everyone) >= support * (found @ found):
+            return found
+    return shortest_in_hull(everyone, steps)

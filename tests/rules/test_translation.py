@@ -45,10 +45,12 @@ def test_a_model_added_to_all_updates_is_added_to_the_result(name, given_round):
 @pytest.mark.parametrize("name", [name for name, kind in RULES.items() if kind.needs_updates])
 def test_rules_that_need_updates_do_need_them(name):
     rng = np.random.default_rng(0)
-    updates, weights = rng.standard_normal((9, 5)), 100 * rng.standard_normal(5)
+    # Two groups that pull in opposite directions: a rule that looks at directions must know where zero is.
+    groups = np.outer(np.where(np.arange(20) < 12, 1.0, -0.8), np.ones(5))
+    updates, weights = groups + 0.3 * rng.standard_normal((20, 5)), 100 * rng.standard_normal(5)
     rule = make_rule(name)
-    whole = rule(weights + updates, np.full(9, 20.0)).update - weights
-    assert not np.allclose(whole, rule(updates, np.full(9, 20.0)).update, atol=1e-3)
+    whole = rule(weights + updates, np.full(20, 20.0)).update - weights
+    assert not np.allclose(whole, rule(updates, np.full(20, 20.0)).update, atol=1e-3)
 
 
 def test_only_rules_that_clip_or_look_at_directions_need_updates():

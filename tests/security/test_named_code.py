@@ -144,7 +144,7 @@ def test_a_stopped_run_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("fedra.simulation.simulate", stopped)
     for rule, flag in ((OWN["rule"], " --trust"), ("fedavg", "")):
         told = call("run", "--rule", rule, "--out", rule[:3])
-        assert told.stderr.endswith(f"Go on with: fedra run --resume {rule[:3]}{flag}\n")
+        assert told.stderr.endswith(f"Resume with: fedra run --resume {rule[:3]}{flag}\n")
 
 
 def test_any_setting_may_be_hostile(canary: Callable[[], bool]) -> None:

@@ -146,7 +146,7 @@ def test_of_a_trail_without_end_the_latest_lines_are_read(tmp_path, monkeypatch)
     assert len(trail.clients) == 12
     assert trail.unreadable == 0
     assert trail.skipped_bytes == 3 * line - 5
-    assert f"the first {3 * line - 5:,} bytes were not looked at" in summary_text(trail)
+    assert f"the first {3 * line - 5:,} bytes were skipped" in summary_text(trail)
 
 
 def test_a_page_has_no_more_replies_than_a_browser_shows(tmp_path, monkeypatch):

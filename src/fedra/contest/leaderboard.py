@@ -23,6 +23,7 @@ MEASURES = {
     "attack_success": "backdoor success",
 }
 _ALREADY_PERCENT = ("attack_success",)
+_STRONGEST = "adaptive"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +97,27 @@ def by_setting(tables: Sequence[Table], *, key: str, title: str) -> Board:
         title=title,
         caption="Worst regret and mean accuracy over the cells of each setting.",
         heads=("rule", *heads),
+        lines=tuple(lines),
+    )
+
+
+def price_board(tables: Sequence[Table], *, key: str, title: str) -> Board:
+    """Return what a choice comes to: what each rule costs where nobody attacks, and what it holds against the worst."""
+    ends = (("no attack", _clean), ("adaptive", lambda column: column.attack == _STRONGEST))
+    lines = []
+    for standing in standings(tables):
+        silenced = _mean(tables, standing.rule, "honest_silenced", _clean)
+        texts = [standing.label, f"{standing.worst.points:.1f}", DASH if silenced is None else f"{silenced:.1f}"]
+        for table in tables:
+            texts += [_accuracy(table, standing.rule, fits) for _, fits in ends]
+        lines.append(tuple(texts))
+    heads = [f"{place_name(table)}: {name}" for table in tables for name, _ in ends]
+    return Board(
+        key=key,
+        title=title,
+        caption="Accuracy in percent where nobody attacks, and under attackers who see every update and know the rule. "
+        "Worst regret over all cells. Silenced: of honest clients, in percent, where nobody attacks.",
+        heads=("rule", "worst regret", "silenced, clean", *heads),
         lines=tuple(lines),
     )
 
@@ -181,6 +203,17 @@ def _attacked(column: Column) -> bool:
 
 def _clean(column: Column) -> bool:
     return column.attack == NO_ATTACK
+
+
+def _accuracy(table: Table, rule: str, fits: Callable[[Column], bool]) -> str:
+    means = [
+        entry.mean
+        for row in table.rows
+        if row.rule == rule
+        for column, entry in zip(table.columns, row.entries, strict=True)
+        if entry is not None and entry.mean is not None and fits(column)
+    ]
+    return f"{statistics.fmean(means):.1f}" if means else DASH
 
 
 def _percent(entry: Entry, measure: str) -> float | None:

@@ -14,12 +14,16 @@ RuleEntry = str | Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class ContestSetting:
-    """A place where the contest is held: a data set, a partition, and settings of its runs."""
+    """A place where the contest is held: a data set, a partition, and settings of its runs.
+
+    `federation` describes who takes part, as a table or the path of a file with one; what `fixed` states wins.
+    """
 
     key: str
     dataset: str
     partition: str
     fixed: Mapping[str, Any]
+    federation: str | Mapping[str, Any] | None = None
     label: str = ""
     optional: bool = False
 
@@ -27,7 +31,8 @@ class ContestSetting:
         """Return it as a block of a grid, with other settings where they are given."""
         name = label or self.label
         dataset: Any = {"dataset": self.dataset, "label": name} if name else self.dataset
-        return {"datasets": [dataset], "partitions": [self.partition], "fixed": {**self.fixed, **changes}}
+        block = {"datasets": [dataset], "partitions": [self.partition], "fixed": {**self.fixed, **changes}}
+        return block if self.federation is None else {**block, "federation": self.federation}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from fedra.contest.leaderboard import (
     by_setting,
     leaderboard,
     measure_boards,
+    price_board,
     standing_values,
     treatment_board,
 )
@@ -28,6 +29,12 @@ def boards(tables: tuple[Table, ...], *, broken: bool) -> list[Board]:
     prefix, where = ("contest-broken", ", assumption broken") if broken else ("contest", "")
     return [
         leaderboard(tables, key=f"{prefix}-leaderboard", title=f"Leaderboard{where}"),
+        # Where an assumption is broken, columns are numbers of attackers, and there is nothing to pay for.
+        *(
+            []
+            if broken
+            else [price_board(tables, key="contest-price", title="What each rule costs, and what it holds")]
+        ),
         by_setting(tables, key=f"{prefix}-settings", title=f"Each setting{where}"),
         treatment_board(tables, key=f"{prefix}-clients", title=f"Attackers and honest clients{where}"),
     ]

@@ -47,9 +47,13 @@ RULES: dict[str, type[Rule]] = {
     "concord": Concord,
 }
 
+# What a deployment is defended by unless it chooses; docs/choosing.md has the contest's figures behind it.
+DEFAULT_RULE = "concord"
+
 __all__ = [
     "CAF",
     "CTMA",
+    "DEFAULT_RULE",
     "PREAGGREGATORS",
     "RFA",
     "RULES",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from fedra.cohort import Floats
@@ -51,6 +53,38 @@ def agreed_weights(inner_products: Floats, weights: Floats, count: int) -> Float
             break
         point, length = nearer, shorter
     return point
+
+
+def supported_weights(inner_products: Floats, weights: Floats, count: int, support: float) -> Floats:
+    r"""Return weights of the step that every mean without `count` clients supports, and that leaves out the fewest.
+
+    With :math:`g_j` the shortest vector in the hull of all means that leave out at most j clients (`agreed_weights`),
+    this is the first of :math:`j = 0, 1, 2, 4, \dots, k` with
+
+    .. math:: \min_{|S| \le k} \langle g_j, \mu_S \rangle \ge \theta\, \|g_j\|_2^2
+
+    which holds for j = k with :math:`\theta = 1`, by the optimality of the shortest vector.
+
+    Args:
+        inner_products: (n, n) between the updates.
+        weights: (n,) of which at least `count` + 1 are positive.
+        count: k, how many clients may be left out.
+        support: theta, from 0 to 1.
+    """
+    for few in _steps_to(count):
+        point = agreed_weights(inner_products, weights, few)
+        agreement = inner_products @ point
+        if least_agreeing(agreement, weights, count) @ agreement >= support * float(point @ agreement):
+            return point
+    return agreed_weights(inner_products, weights, count)
+
+
+def _steps_to(count: int) -> Iterator[int]:
+    """Yield 0, 1, 2, 4, ... below `count`."""
+    few = 0
+    while few < count:
+        yield few
+        few = max(1, 2 * few)
 
 
 def least_agreeing(agreement: Floats, weights: Floats, count: int) -> Floats:

@@ -11,34 +11,42 @@ import numpy as np
 from fedra import checks
 from fedra.cohort import Cohort, Floats
 from fedra.kernels import pairwise_squared_l2
-from fedra.rules.agreement import agreed_weights
+from fedra.rules.agreement import supported_weights
 from fedra.rules.base import Decision, Family
 from fedra.rules.evidence import excess_reasons, most_liars, weigh_evidence
 from fedra.rules.malicious import AssumesMalicious
 
 # A step shorter than this share of the mean that it was made of says that clients do not agree on a direction.
 LEAST_AGREEMENT = 0.1
+# How far every mean without k clients must agree with the step, as a share of what the step agrees with itself.
+LEAST_SUPPORT = 0.15
+# With fewer clients than this, two who know the rule could leave every round without a step.
+FEW_CLIENTS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class Concord(AssumesMalicious):
-    r"""The shortest step in the hull of all means that leave out at most k clients; none where they do not agree.
+    r"""The step that every mean without k clients supports, whoever they are; none where clients do not agree.
 
     Clients are weighed by what their updates prove (`fedra.rules.evidence`, the weights of FedRA's default). Whoever
     lies near enough to the centre passes that. Therefore
 
-    .. math:: g = \operatorname{argmin} \{\|g\|_2 : g \in \operatorname{conv}\{\mu_S : |S| \le k\}\}, \quad
+    .. math:: g_j = \operatorname{argmin} \{\|g\|_2 : g \in \operatorname{conv}\{\mu_S : |S| \le j\}\}, \quad
               \mu_S = \frac{\sum_{i \notin S} w_i g^i}{\sum_{i \notin S} w_i}
 
-    with k the number of liars that a round may well hold (`most_liars`: 9 of 50 at a ratio of 0.1). It has
-    :math:`\langle g, \mu_S \rangle \ge \|g\|^2` for each such S: whichever k clients lie, the step does not point
-    against the mean of the others. Where :math:`\|g\|` is less than a tenth of the length of the mean of all, clients
-    have no direction in common, and there is no step.
+    for the first :math:`j = 0, 1, 2, 4, \dots, k` with
+    :math:`\langle g_j, \mu_S \rangle \ge \theta \|g_j\|^2` for every S of at most k clients, where k is the number
+    of liars that a round may well hold (`most_liars`: 10 of 50 at a ratio of 0.1). :math:`g_k` has this with 1:
+    whichever k clients lie, the step does not point against the mean of the others. Where :math:`\|g_j\|` is less
+    than a tenth of the length of the mean of all, clients have no direction in common, and there is no step.
+    In rounds of few clients j is 0: the step is the mean by evidence, as FedRA's.
 
     Attributes:
         malicious_ratio: the share of malicious clients in the federation; m~ = ceil(n * ratio).
         num_malicious: m~ itself, instead.
         least_agreement: the share of the mean's length below which there is no step; 0 takes every step.
+        least_support: theta; 1 leaves out k clients wherever that shortens the step.
+        few_clients: in a round of fewer, j is 0: what k of so few would be left out of is no mean of the others.
     """
 
     name: ClassVar[str] = "concord"
@@ -47,10 +55,14 @@ class Concord(AssumesMalicious):
     scored: ClassVar[bool] = True
 
     least_agreement: float = LEAST_AGREEMENT
+    least_support: float = LEAST_SUPPORT
+    few_clients: int = FEW_CLIENTS
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.number("least_agreement", self.least_agreement, least=0, most=1)
+        checks.number("least_support", self.least_support, least=0, most=1)
+        checks.whole("few_clients", self.few_clients, 0)
 
     def most_malicious(self, num_sampled: int) -> int:
         """Return the largest m~ with n > 2m~+2."""
@@ -58,16 +70,17 @@ class Concord(AssumesMalicious):
 
     def decide(self, cohort: Cohort) -> Decision:
         """Weigh by evidence, and find the step that all means without k clients agree with."""
+        liars = most_liars(len(cohort), self.malicious_ratio, self.num_malicious)
+        left_out = liars if len(cohort) >= self.few_clients else 0
         rows, quantities = cohort.rows, cohort.quantities
         origin = np.broadcast_to(rows.dtype.type(0), rows.dimension)
         squared = pairwise_squared_l2(rows.with_row(origin), cohort.threads)
-        liars = most_liars(len(cohort), self.malicious_ratio, self.num_malicious)
         evidence = weigh_evidence(squared[:-1, :-1], quantities, liars)
         counted = np.flatnonzero(evidence.counted > 0)
         lengths = squared[counted, -1]
         products = (lengths[:, np.newaxis] + lengths - squared[np.ix_(counted, counted)]) / 2
         believed = evidence.counted[counted] / evidence.counted.max()
-        agreed = agreed_weights(products, believed, min(liars, len(counted) - 1))
+        agreed = supported_weights(products, believed, min(left_out, len(counted) - 1), self.least_support)
         weights = np.zeros(len(cohort))
         weights[counted] = agreed
         whole = believed / believed.sum()
