@@ -33,9 +33,7 @@ def test_claims_that_do_not_fit_are_named_worst_first():
     kept = np.array([True] * 8 + [False])
     implied = np.array([10.0, 0.4, 0.3, 0.2, 0.1, 0.45, 0.35, np.inf, 0.01])
     (text,) = warn(kept=kept, implied=implied)
-    assert text.startswith(
-        "6 kept clients claim more than 20 times as much data as the update speaks for: 4 claims 10 "
-    )
+    assert text.startswith("6 kept clients claim more than 20 times as much data as the update supports: 4 claims 10 ")
     assert "and behaves like 0.1; 3 claims" in text
     assert text.endswith("; and 1 more")
     assert "8 claims" not in text

@@ -157,7 +157,7 @@ assert len(read_trail("audit.jsonl").rounds) == 4
 
 def test_a_rule_outside_fedra_gets_its_row_in_the_papers_tables(tmp_path: Path) -> None:
     (tmp_path / "my_rules.py").write_text(block("class CappedMean"), encoding="utf-8")
-    first, second = COMMANDS
+    first, second = COMMANDS[:2]
     assert "my_rules:CappedMean" in run(ROOT / "src", "-m", *shlex.split(first), cwd=tmp_path)
     output = json.loads(run(ROOT / "src", "-m", *shlex.split(second), "--json", cwd=tmp_path))
     rows = [line["row"] for line in output["entries"] if (line["attack"], line["alpha_q"]) == ("lie", 10)]
@@ -165,3 +165,15 @@ def test_a_rule_outside_fedra_gets_its_row_in_the_papers_tables(tmp_path: Path) 
     assert all(line["mean"] is not None for line in output["entries"])
     assert output["missing"] == 6
     assert "Capped at 5" in (tmp_path / "runs" / "paper" / "report" / "report.html").read_text(encoding="utf-8")
+
+
+def test_an_attack_outside_fedra_gets_its_columns_in_the_papers_tables(tmp_path: Path) -> None:
+    (tmp_path / "my_attacks.py").write_text(block("def sign_flip"), encoding="utf-8")
+    first, second = COMMANDS[2:]
+    assert "my_attacks:sign_flip" in run(ROOT / "src", "-m", *shlex.split(first), "--no-report", cwd=tmp_path)
+    output = json.loads(run(ROOT / "src", "-m", *shlex.split(second), "--json", cwd=tmp_path))
+    columns = {line["attack"] for line in output["entries"]}
+    assert columns == {"label-flip", "lie", "optimize", "my_attacks:sign_flip", "Sign flip, 5", "ipm"}
+    assert all(line["mean"] is not None for line in output["entries"])
+    assert output["missing"] == 2 * 2 * 2
+    assert "Sign flip, 5" in (tmp_path / "runs" / "paper" / "report" / "report.html").read_text(encoding="utf-8")

@@ -11,7 +11,13 @@ from torch import nn
 
 from fedra.models import MODELS, build_model, load_parameter_vector, parameter_vector, trainable_parameters
 
-SHAPES = {"cnn28": (1, 28, 28), "cnn32": (3, 32, 32), "logistic": (1, 8, 8), "text-cnn": (30,)}
+SHAPES = {
+    "char-tree": (80,),
+    "cnn28": (1, 28, 28),
+    "cnn32": (3, 32, 32),
+    "logistic": (1, 8, 8),
+    "text-cnn": (30,),
+}
 
 
 def build(name: str, seed: int = 0, **params: object) -> nn.Module:
@@ -28,7 +34,7 @@ def own_module() -> Iterator[types.ModuleType]:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_maps_a_batch_to_class_scores(name: str) -> None:
-    inputs = torch.zeros(5, *SHAPES[name], dtype=torch.int64 if name == "text-cnn" else torch.float32)
+    inputs = torch.zeros(5, *SHAPES[name], dtype=torch.int64 if len(SHAPES[name]) == 1 else torch.float32)
     assert build(name)(inputs).shape == (5, 7)
 
 
@@ -106,3 +112,24 @@ def test_mistakes_are_told_with_the_remedy() -> None:
         build_model("text-cnn", input_shape=(30,), num_classes=2, seed=0)
     with pytest.raises(ValueError, match=r"length >= 5, got \(4,\)"):
         build_model("text-cnn", input_shape=(4,), num_classes=2, seed=0, num_words=9)
+
+
+def test_the_tree_has_widths_for_its_length() -> None:
+    for last in (0, 6):
+        model = build_model("char-tree", input_shape=(6,), num_classes=3, seed=0, widths=(3, 2), last=last)
+        assert model(torch.full((2, 6), 3)).shape == (2, 3)
+    with pytest.raises(ValueError, match="give 0 to 80"):
+        build("char-tree", last=81)
+    for shape in ((79,), (80, 1)):
+        with pytest.raises(ValueError, match="give other widths"):
+            build_model("char-tree", input_shape=shape, num_classes=3, seed=0)
+
+
+def test_the_tree_sees_every_character() -> None:
+    model = build("char-tree").double()
+    tokens = torch.zeros(1, 80, dtype=torch.int64)
+    plain = model(tokens)
+    for place in range(80):
+        changed = tokens.clone()
+        changed[0, place] = 1
+        assert not torch.equal(model(changed), plain), place

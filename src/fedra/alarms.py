@@ -64,7 +64,7 @@ def round_warnings(
                 for i in worst[:_NAMED]
             ]
             warnings.append(
-                f"{_some(len(high))} more than {limits.excess:g} times as much data as the update speaks for: "
+                f"{_some(len(high))} more than {limits.excess:g} times as much data as the update supports: "
                 + "; ".join(named)
                 + _rest(len(high))
             )

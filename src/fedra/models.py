@@ -1,4 +1,4 @@
-"""The models to train: small CNNs, a logistic regression, a Text-CNN, or any torch module of one's own."""
+"""The models to train: small CNNs, a logistic regression, a Text-CNN, a tree over characters, or one's own."""
 
 from __future__ import annotations
 
@@ -114,7 +114,60 @@ def text_cnn(
     return TextCNN(embedding, widths, filters, dropout, num_classes)
 
 
+class CharTree(nn.Module):
+    """Characters joined by neighbours, and those by neighbours again, until one vector is left of them all.
+
+    The classifier sees that vector and the last few characters themselves, from which most can be told at once. Each
+    level is a convolution whose stride is its width, as a linear layer over groups of neighbours: what it costs is what
+    matrix products cost, and so do the gradients of single clients.
+    """
+
+    def __init__(
+        self, num_words: int, widths: Sequence[int], embedding_dim: int, hidden: int, last: int, num_classes: int
+    ):
+        super().__init__()
+        self.widths = tuple(widths)
+        self.last = last
+        self.embedding = nn.Embedding(num_words, embedding_dim)
+        inputs = [embedding_dim, *[hidden] * (len(self.widths) - 1)]
+        self.levels = nn.ModuleList(
+            nn.Linear(size * width, hidden) for size, width in zip(inputs, self.widths, strict=True)
+        )
+        self.classifier = nn.Linear(hidden + last * embedding_dim, num_classes)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return the class scores of token ids of shape (samples, length)."""
+        features = characters = self.embedding(tokens)
+        for width, level in zip(self.widths, self.levels, strict=True):
+            features = level(features.reshape(len(features), features.shape[1] // width, -1)).relu()
+        ends = characters[:, characters.shape[1] - self.last :]
+        return self.classifier(torch.cat([features.flatten(1), ends.flatten(1)], dim=1))  # type: ignore[no-any-return]
+
+
+def char_tree(
+    *,
+    input_shape: Sequence[int],
+    num_classes: int,
+    num_words: int | None = None,
+    widths: Sequence[int] = (5, 4, 4),
+    embedding_dim: int = 16,
+    hidden: int = 96,
+    last: int = 8,
+) -> nn.Module:
+    """Tree over characters, `num_words` of them; None: those that are predicted, and one for padding."""
+    if len(input_shape) != 1 or math.prod(widths) != input_shape[0]:
+        raise ValueError(
+            f"the tree over characters needs inputs of shape (length,), length the product of widths {tuple(widths)}, "
+            f"got {tuple(input_shape)}; give other widths"
+        )
+    if not 0 <= last <= input_shape[0]:
+        raise ValueError(f"last={last} characters of {input_shape[0]}; give 0 to {input_shape[0]}")
+    words = num_classes + 1 if num_words is None else num_words
+    return CharTree(words, widths, embedding_dim, hidden, last, num_classes)
+
+
 MODELS: dict[str, Callable[..., nn.Module]] = {
+    "char-tree": char_tree,
     "cnn28": cnn28,
     "cnn32": cnn32,
     "logistic": logistic,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fedra.cohort import Cohort, Flags, Floats
 from fedra.kernels import largest_magnitudes
 from fedra.kernels.halves import half_kind
-from fedra.kernels.rows import FLOATS, as_array, rows_from_vectors
+from fedra.kernels.rows import FLOATS, Rows, as_array, rows_from_vectors
 from fedra.untrusted import clipped
 
 # Beyond this, squared distances and scores of float64 updates would leave the range of float64.
@@ -53,25 +53,22 @@ def screen(
     Usable: a 1-D finite float32 or float64 update of the cohort's length, and a claimed quantity that is a finite
     number from 1 to 2**53. The length is `dimension`, or the one most clients sent; the float type is the one most
     clients sent. Float16 and bfloat16 updates count as float32, and are read in place where all candidates are alike.
+    `Rows` are of one form already, and stay where they are.
     """
-    vectors = _as_list(updates)
+    vectors = updates if isinstance(updates, Rows) else _as_list(updates)
     claims = _as_claims(quantities)
     if len(vectors) != len(claims):
         raise ValueError(f"{len(vectors)} updates but {len(claims)} quantities; give one quantity for each update")
     ids = _as_ids(client_ids, len(vectors))
 
-    arrays, reasons = _read_updates(vectors)
-    length, dtype = _common_form(arrays, dimension)
-    for i, array in enumerate(arrays):
-        if array is not None and array.size != length:
-            reasons[i] = f"update has {array.size} values instead of {length}"
+    given, reasons = (vectors, [""] * len(vectors)) if isinstance(vectors, Rows) else _formed(vectors, dimension)
     numbers_claimed = np.full(len(claims), np.nan)
     for i, claim in enumerate(claims):
         numbers_claimed[i], fault = read_claim(claim)
         reasons[i] = reasons[i] or fault
 
-    candidates = {i: array for i, array in enumerate(arrays) if array is not None and not reasons[i]}
-    rows = rows_from_vectors([_narrowed(array, dtype) for array in candidates.values()], length, dtype)
+    candidates = [i for i, reason in enumerate(reasons) if not reason]
+    rows = given.take(np.array(candidates, dtype=np.intp)) if isinstance(given, Rows) else given(candidates)
     for i, magnitude in zip(candidates, largest_magnitudes(rows, threads), strict=True):
         reasons[i] = magnitude_fault(float(magnitude))
     usable = np.array([not reason for reason in reasons], dtype=bool)
@@ -83,6 +80,21 @@ def screen(
         threads=threads,
     )
     return Screened(cohort=cohort, usable=usable, reasons=tuple(reasons), client_ids=ids, quantities=numbers_claimed)
+
+
+def _formed(vectors: list[Any], dimension: int | None) -> tuple[Callable[[Iterable[int]], Rows], list[str]]:
+    """Return what makes rows of those at some positions, and why others cannot be rows."""
+    arrays, reasons = _read_updates(vectors)
+    length, dtype = _common_form(arrays, dimension)
+    for i, array in enumerate(arrays):
+        if array is not None and array.size != length:
+            reasons[i] = f"update has {array.size} values instead of {length}"
+
+    def rows(positions: Iterable[int]) -> Rows:
+        chosen = [arrays[i] for i in positions]
+        return rows_from_vectors([_narrowed(array, dtype) for array in chosen if array is not None], length, dtype)
+
+    return rows, reasons
 
 
 def _as_list(updates: Any) -> list[Any]:

@@ -132,5 +132,5 @@ def test_a_trail_that_is_gone_is_told_and_comes_back(server, log):
 
 
 def test_a_port_that_is_taken_is_told(log):
-    with serve(log.path) as first, pytest.raises(OSError, match=r"port \d+ cannot be had .*; leave it out"):
+    with serve(log.path) as first, pytest.raises(OSError, match=r"port \d+ is not available .*; leave it out"):
         serve(log.path, port=first.server_address[1])

@@ -1,11 +1,20 @@
 """A real browser for the report's page: Debian's chromium through Playwright."""
 
+import functools
+import http.server
 import os
 import shutil
+import threading
 
 import pytest
+from tests.assess import samples
+from tests.audit.records import round_record
+from tests.docs.site import ROOT
 from tests.report import synthetic
 
+from fedra.assess import assessment_page
+from fedra.audit import AuditLog
+from fedra.audit.command import audit
 from fedra.report import build_report
 from fedra.report.page import write_page
 from fedra.simulation import SimulationConfig, simulate
@@ -50,6 +59,43 @@ def run_report(tmp_path_factory):
     settings = {"rule": "fedra", "attack": "lie", "alpha_q": 10.0, "rounds": 30, "eval_every": 5}
     simulate(SimulationConfig(**settings), out=path)
     return build_report(path, figures=False).page.as_uri()
+
+
+@pytest.fixture(scope="session")
+def assess_page(tmp_path_factory):
+    path = tmp_path_factory.mktemp("browser") / "assess.html"
+    path.write_text(assessment_page(samples.assessment()), encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture(scope="session")
+def audit_page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("browser")
+    log = AuditLog(folder / "audit.jsonl")
+    for number in range(1, 6):
+        log.round(
+            round_record(number, clients=60, warnings=("one client is most of the result",) if number == 3 else ())
+        )
+    audit(folder / "audit.jsonl", folder / "audit.html")
+    return (folder / "audit.html").as_uri()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """Build it as `make docs` does, where a warning is an error, and serve it."""
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+
+    folder = tmp_path_factory.mktemp("site")
+    config = load_config(str(ROOT / "mkdocs.yml"), site_dir=str(folder))
+    config.plugins.on_startup(command="build", dirty=False)
+    build(config)
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    handler.log_message = lambda *arguments: None
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
 
 
 @pytest.fixture

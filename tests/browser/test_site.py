@@ -1,33 +1,10 @@
 """The built site in a browser, from a plain file server: nothing from elsewhere, search, formulas, phones."""
 
-import functools
-import http.server
-import threading
-
 import pytest
-from tests.docs.site import ROOT
 
 pytestmark = pytest.mark.browser
 
 PAGES = ("index.html", "rules.html", "reference/library.html", "tutorials/flower.html", "notebooks/library.html")
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """Build it as `make docs` does, where a warning is an error, and serve it."""
-    from mkdocs.commands.build import build
-    from mkdocs.config import load_config
-
-    folder = tmp_path_factory.mktemp("site")
-    config = load_config(str(ROOT / "mkdocs.yml"), site_dir=str(folder))
-    config.plugins.on_startup(command="build", dirty=False)
-    build(config)
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
-    handler.log_message = lambda *arguments: None
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
-        server.shutdown()
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -61,10 +61,10 @@ def result_of(path: str = "new.safetensors") -> bytes:
 
 def test_a_round_from_files_to_a_file() -> None:
     printed = done()
-    expected = fedra.FedRA()(ROUND.updates, CLAIMS)
+    expected = fedra.Concord()(ROUND.updates, CLAIMS)
     assert expected.update is not None
     assert result_of() == expected.update.tobytes()
-    assert f"fedra: {int(expected.kept.sum())} of 9 clients kept" in printed
+    assert f"concord: {int(expected.kept.sum())} of 9 clients kept" in printed
     assert printed.splitlines()[-1] == "wrote new.safetensors"
     assert sorted(path.name for path in Path().iterdir() if "client" not in path.name) == ["new.safetensors", "q.csv"]
 
@@ -102,7 +102,7 @@ def test_a_dry_run_looks_and_writes_nothing() -> None:
     before = sorted(Path().rglob("*"))
     printed = done("--dry-run")
     assert "client2 claims 102: 'client2.safetensors' holds 7 bytes" in printed
-    assert "8 of 9 clients can be read: 2 tensors, 1,000 values; fedra would write new.safetensors" in printed
+    assert "8 of 9 clients can be read: 2 tensors, 1,000 values; concord would write new.safetensors" in printed
     plan = json.loads(done("--dry-run", "--json"))
     assert plan["values"] == 1000
     assert plan["clients"][2]["problem"]
@@ -147,7 +147,7 @@ def test_no_result_is_exit_code_one() -> None:
 
 def test_mistakes_get_one_line() -> None:
     out = ("--out", "new.safetensors")
-    assert "rule 'fedra' looks at what clients claim; give --quantities FILE" in mistake(*out)
+    assert "rule 'concord' looks at what clients claim; give --quantities FILE" in mistake(*out)
     assert "ends in .safetensors" in mistake("--quantities", "q.csv", "--out", "new.bin")
     assert "unknown rule 'fedar'" in mistake(*out, "--rule", "fedar")
     assert "--server-lr 2 is for models" in mistake(*out, "--quantities", "q.csv", "--server-lr", "2")
@@ -180,3 +180,17 @@ def test_without_a_terminal_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch)
     with command._progress(quiet=False) as step:
         step("pass 1", 800_000_000, 1_600_000_000)
     assert screen.getvalue() == "pass 1: 0.8 of 1.6 GB\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--ray-address", "10.0.0.1:6379"], "--ray-address 10.0.0.1:6379 is for --engine ray; this is --engine local"),
+        (["--workers", "3"], "--workers 3 is for --engine ray; this is --engine local"),
+        (["--engine", "ray", "--threads", "2"], "--threads 2 is for --engine local; this is --engine ray"),
+        (["--engine", "ray", "--ray-address", "127.0.0.1:1"], "there is no Ray cluster at 127.0.0.1:1"),
+        (["--engine", "ray", "--rule", "nothing"], "nothing"),
+    ],
+)
+def test_engines_are_checked_before_any_work(options: list[str], message: str) -> None:
+    assert message in mistake("--quantities", "q.csv", "--out", "new.safetensors", *options)

@@ -121,7 +121,7 @@ def test_a_plan_runs_nothing() -> None:
     ("arguments", "message"),
     [
         (["--settings", "digits"], "unknown setting of the contest 'digits'; did you mean 'digits-silos'?"),
-        (["--seeds", "two"], "--seeds has 'two'; give whole numbers, commas between"),
+        (["--seeds", "two"], "--seeds has 'two'; give whole numbers, separated by commas"),
         (["--rules", "fedra as printed"], "unknown rule of the contest 'fedra as printed'"),
         (["--add-rule", "nonesuch"], "unknown rule 'nonesuch'"),
         (["--add-rule", ""], "--add-rule '' has no name; write it as my_rules:Mine"),

@@ -72,6 +72,26 @@ def test_a_grid_runs_once() -> None:
     }
 
 
+def test_it_ends_with_its_table_and_the_command_of_the_report() -> None:
+    other = call(SMALL.replace("lie", "optimize"), "--workers", "1", "--out", "my runs", "-q")
+    assert (other.exit_code, other.stdout) == (0, "")
+    Path("small.toml").rename("other.toml")
+    Path("my runs/grids/small.json").rename("my runs/grids/other.json")
+    done = call(SMALL, "--workers", "1", "--out", "my runs")
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert lines[2:4] == ["small: Digits, IID, dynamic ratio", "attack rule alpha_q 0 alpha_q 10"]
+    assert [line.split()[:2] for line in lines[4:6]] == [["LIE", "FedAvg"], ["LIE", "Median"]]
+    assert lines[6].startswith("4 rounds, learning rate ")
+    assert lines[-1] == "report: fedra report 'my runs'"
+    entries = json.loads(call(SMALL, "--out", "my runs", "--json").stdout)["entries"]
+    frame = pd.read_parquet("my runs/results.parquet").set_index(["grid", "rule", "alpha_q"])["final_accuracy"]
+    assert {(line["row"], line["alpha_q"]) for line in entries} == {
+        (rule, alpha_q) for rule in ("FedAvg", "Median") for alpha_q in (0.0, 10.0)
+    }
+    for line in entries:
+        assert line["mean"] == frame["small", line["rule"], line["alpha_q"]]
+
+
 def test_data_are_looked_for_before_the_first_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FEDRA_DATA", raising=False)
     text = 'datasets = ["digits", "mnist"]\n' + SMALL.lstrip()
@@ -214,7 +234,7 @@ def test_a_second_grid_is_told_and_ctrl_c_stops_the_first_cleanly() -> None:
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert "stopped; all that is done is kept in x. Go on with the same command" in err
+    assert "stopped; everything done so far is kept in x. Resume with the same command" in err
     assert "Traceback" not in err
     assert_nobody_left(process)
     results = pd.read_parquet("x/results.parquet")

@@ -86,7 +86,7 @@ def test_stopped_it_says_how_to_go_on(tmp_path: Path, uninterrupted: SimulationR
     code, out, err = finished(process)
     assert code == 130
     assert out == ""
-    assert f"stopped; all finished rounds are kept. Go on with: fedra run --resume {path}\n" in err
+    assert f"stopped; all finished rounds are kept. Resume with: fedra run --resume {path}\n" in err
     assert "Traceback" not in err
     first = []
     resume(path, observers=[Calling(lambda record: first.append(record.round))])

@@ -12,13 +12,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from fedra.cli import app, console
-from fedra.cli.paper import show_statistics, show_table
+from fedra.cli import app
+from fedra.cli.paper import show_statistics
 from fedra.paper import read_paper, read_protocols
-from fedra.report.model import Column, Entry, Row, Table
 
 FEW = ("--datasets", "digits", "--rules", "FedAdam,median", "--workers", "1")
 OWN = '''
@@ -109,6 +107,20 @@ def test_an_added_rule_with_parameters_is_one_more_row() -> None:
     assert any("uniform" in line["run"] for line in plain["runs"])
 
 
+def test_an_added_attack_is_one_more_column() -> None:
+    flags = ("--rules", "fedavg", "--alpha-q", "10", "--no-report", "--workers", "1", "--datasets", "digits")
+    before = {line["run"] for line in told("table2", *flags, "--dry-run")["runs"]}
+    attacks = ("--add-attack", "sign-flip", "--add-attack", "tests.experiments.own:scaled factor=-3 label='Mine'")
+    planned = told("table2", *flags, *attacks, "--dry-run")
+    assert before < {line["run"] for line in planned["runs"]}
+    outcome = told("table2", *flags, *attacks)
+    means = {line["attack"]: line["mean"] for line in outcome["entries"]}
+    assert list(means) == ["label-flip", "lie", "optimize", "sign-flip", "Mine"]
+    frame = pd.read_parquet("runs/paper/results.parquet").set_index("attack")
+    assert means["Mine"] == frame["final_accuracy"]["Mine"]
+    assert json.loads(frame["config"]["Mine"])["attack_params"] == {"factor": -3}
+
+
 def test_a_rule_that_fails_leaves_its_row_empty_and_makes_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("failing_rules.py").write_text(OWN, encoding="utf-8")
     monkeypatch.syspath_prepend(str(Path.cwd()))
@@ -144,7 +156,7 @@ def test_targets_without_runs() -> None:
     ("arguments", "message"),
     [
         (("tabel2",), "unknown target 'tabel2'; did you mean 'table2'?"),
-        (("figure4",), "nothing to run: figure4 is about cifar10 and mind: mnist has no part in it"),
+        (("figure4",), "nothing to run: figure4 is about cifar10 and mind: mnist is not in it"),
         (("table3", "--rules", "fedra"), "nothing to run: table3 has none of the rules chosen"),
         (("table2",), "mnist is missing: get it with: fedra data get mnist"),
         (("table1", "--datasets", "digits,huffpost"), "huffpost is missing: lay out the HuffPost"),
@@ -157,6 +169,11 @@ def test_targets_without_runs() -> None:
         (("--add-rule", "fedra label='x"), "No closing quotation; write it as my_rules:Mine"),
         (("--add-rule", ""), "--add-rule '' has no name"),
         (("--add-rule", "fedra gama=1"), "rule 'fedra' has no parameter 'gama'"),
+        (("--add-attack", "sign-filp"), "did you mean 'sign-flip'?"),
+        (("--add-attack", "lie z"), "--add-attack lie: 'z' is not of the form NAME=VALUE"),
+        (("--add-attack", "ipm epz=1"), "'epz'"),
+        (("--add-attack", "none"), "'none' is no attack that could be added"),
+        (("--add-attack", "lie"), "attacks has 'lie' twice; leave one out, or give it another label"),
         (("--ray-address", "x:1"), "--ray-address x:1 is for --engine ray"),
     ],
 )
@@ -168,74 +185,8 @@ def test_mistakes_are_one_line_and_start_nothing(arguments: tuple[str, ...], mes
     assert list(Path().iterdir()) == []
 
 
-def entry(mean: float | None, *, std: float | None = None, published: float | None = None, **others: str) -> Entry:
-    rule, by = others.get("rule", ""), others.get("by", "")
-    return Entry(mean=mean, std=std, runs=("run",), statuses=("done",), published=published, rule=rule, by=by)
-
-
-TABLE = Table(
-    key="table2-mnist",
-    title="Table 2: MNIST [bold]",
-    number=2,
-    dataset="mnist",
-    partition="iid",
-    setting="fixed",
-    caption="1 round.",
-    columns=(
-        Column(attack="lie", alpha_q=0.0, attack_label="LIE"),
-        Column(attack="lie", alpha_q=10.0, attack_label="LIE"),
-        Column(attack="optimize", alpha_q=10.0, attack_label="Optimize"),
-    ),
-    rows=(
-        Row(
-            label="Best QI",
-            family="quantity-ignorant",
-            rule="best-quantity-ignorant",
-            entries=(
-                entry(91.0, published=94.5, rule="bulyan", by="Bulyan"),
-                entry(91.0, published=94.5, rule="bulyan", by="Bulyan"),
-                entry(None, published=98.76, rule="krum", by="Krum"),
-            ),
-        ),
-        Row(
-            label="FedRA",
-            family="quantity-robust",
-            rule="fedra",
-            entries=(entry(99.254, std=0.5, published=99.2), None, None),
-        ),
-        Row(label="[red]mine", family="own rule", rule="mine", entries=(None, entry(10.0), entry(None))),
-    ),
-)
-
-
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-
-
-def test_ours_published_and_difference_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
-    show_table(TABLE)
-    assert lines(capsys) == [
-        "",
-        "Table 2: MNIST [bold]",
-        "attack rule alpha_q 0 alpha_q 10",
-        "LIE Best QI: Bulyan 91.00 (94.50, -3.50) 91.00 (94.50, -3.50)",
-        "LIE FedRA 99.25±0.50 (99.20, +0.05)",
-        "LIE [red]mine 10.00",
-        "Optimize Best QI none done (98.76)",
-        "Optimize [red]mine none done",
-        "1 round. In brackets: published, and ours less published.",
-    ]
-
-
-def test_a_narrow_terminal_breaks_before_the_brackets(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    narrow = Console(width=70, force_terminal=True, no_color=True, highlight=False)
-    monkeypatch.setattr(console, "console", narrow)
-    show_table(TABLE)
-    output = re.sub(r"\x1b\[\d+m", "", capsys.readouterr().out)
-    assert re.search(r"│ LIE +│ FedRA +│ +99\.25±0\.50 │ ", output)
-    assert " (99.20, +0.05) │ " in output
 
 
 def test_table_1_has_the_papers_line_under_ours(capsys: pytest.CaptureFixture[str]) -> None:

@@ -228,7 +228,7 @@ def test_an_unknown_flag_gets_the_nearest() -> None:
 def test_a_folder_in_the_way() -> None:
     ran(*FAST, "--out", "x", "--quiet")
     told = mistake(*FAST, "--out", "x")
-    assert "x is there already; choose another --out, or go on: fedra run --resume x" in told
+    assert "x exists already; choose another --out, or resume it: fedra run --resume x" in told
 
 
 def test_runs_without_a_name_get_folders_of_their_own() -> None:
@@ -259,7 +259,7 @@ def test_output_that_nobody_looks_at_is_plain_lines() -> None:
 def test_more_rounds_go_on_with_a_run_that_was_complete() -> None:
     ran(*FAST, "--attack", "lie", "--out", "x", "--quiet")
     again = ran("--resume", "x")
-    assert again.stderr == "all rounds were done before; --rounds MORE goes on\n"
+    assert again.stderr == "all rounds are done already; --rounds MORE extends the run\n"
     longer = ran("--resume", "x", "--rounds", "6")
     assert "round 6/6" in longer.stderr
     result = json.loads((Path("x") / "result.json").read_text(encoding="utf-8"))

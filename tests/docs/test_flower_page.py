@@ -49,7 +49,7 @@ def test_the_observer_that_it_shows(capsys):
     names["strategy"].start(federation(8), record(model()), num_rounds=1)
     names["strategy"].start(federation(3), record(model()), num_rounds=1)
     printed = capsys.readouterr().out
-    assert "run 1 with FedRA(" in printed
+    assert "run 1 with Concord(" in printed
     assert "0 rounds done before" in printed
     assert "round 1 changed nothing: too few clients" in printed
     assert "done" in printed.splitlines()

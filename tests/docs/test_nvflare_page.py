@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fedra import FedRA, make_rule
+from fedra import Concord, make_rule
 from fedra.nvflare import RobustAggregator
 from fedra.nvflare.recipe import members
 
@@ -34,7 +34,7 @@ def test_every_snippet_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         if text not in files.values():
             exec(text, names)
             made.append(names.get("aggregator"))
-    assert made[1].rule == FedRA(malicious_ratio=0.2)
+    assert made[1].rule == Concord(malicious_ratio=0.2)
     assert made[2].rule == "median"
     assert [observer.path_of_file for observer in members(made[-1].observers)] == [
         "/var/fedra/a.txt",
@@ -56,11 +56,11 @@ def test_the_options_on_the_page_are_all_options_with_their_defaults() -> None:
     assert f'on_disk_error="{defaults["on_disk_error"]}"' in snippet
 
 
-@pytest.mark.parametrize("rule", ["fedra", "krum", "multi-krum"])
+@pytest.mark.parametrize("rule", ["concord", "fedra", "krum", "multi-krum"])
 def test_three_and_four_clients_are_too_few(rule: str) -> None:
     assert all(make_rule(rule).refusal(n) for n in (3, 4))
     assert not make_rule(rule).refusal(5)
-    assert not FedRA(clamp=True).refusal(3)
+    assert not Concord(clamp=True).refusal(3)
     assert not make_rule("median").refusal(3)
 
 

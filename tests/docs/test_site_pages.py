@@ -78,8 +78,8 @@ def ratio(printed: str, names: dict[str, Any]) -> None:
 
 def few_silos(printed: str, names: dict[str, Any]) -> None:
     lines = printed.splitlines()
-    assert lines[:5] == ["fedra 5", "multi-krum 5", "bulyan 7", "trimmed-mean 3", "median 1"]
-    assert lines[5].startswith("'' | fedra needs n > 2m+2")
+    assert lines[:6] == ["concord 5", "fedra 5", "multi-krum 5", "bulyan 7", "trimmed-mean 3", "median 1"]
+    assert lines[6].startswith("'' | fedra needs n > 2m+2")
     assert names["verdict"].kept[0]
 
 
@@ -109,7 +109,16 @@ def resume(printed: str, names: dict[str, Any]) -> None:
     assert printed == "45\n"
 
 
+def exposed(printed: str, names: dict[str, Any]) -> None:
+    fedavg, median = names["found"].rules
+    assert fedavg.outlook.turned_at == 1
+    assert median.liar.best.share < 0.1
+    assert median.cost.error > fedavg.cost.error
+    assert "<h1>Is this federation exposed?</h1>" in Path("exposed.html").read_text(encoding="utf-8")
+
+
 CHECKS = {
+    "exposed": exposed,
     "index": index,
     "flower": flower,
     "ratio": ratio,

@@ -71,7 +71,7 @@ def test_start_rounds_and_end_once_each_and_in_order(api, kind):
     (run,) = watching.runs
     assert (run.platform, run.rounds_done) == ("flower", 0)
     assert run.rounds == (2 if api.name == "message" else None)
-    assert run.settings["rule"] == "fedra"
+    assert run.settings["rule"] == "concord"
 
 
 @pytest.mark.parametrize(("api", "kind"), STRATEGIES.values(), ids=STRATEGIES)

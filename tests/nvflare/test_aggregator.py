@@ -489,7 +489,7 @@ def test_a_controller_that_would_add_the_model_onto_the_model_is_refused() -> No
     controller = SimpleNamespace(aggregator=job.aggregator, optimizer_args={})
     runner = SimpleNamespace(config=SimpleNamespace(workflows=[SimpleNamespace(controller=controller)]))
     job.fire(EventType.START_RUN, **{FLContextKey.RUNNER: runner})
-    assert "takes the aggregator's model for a difference" in job.panics[0]
+    assert "treats the aggregator's model as a difference" in job.panics[0]
 
 
 def test_a_full_disk_stops_the_job_only_where_that_is_asked_for(tmp_path, monkeypatch, caplog) -> None:

@@ -20,8 +20,12 @@ LISTS = {
 QUICK = {"rounds": 250, "lr": 1e-3, "max_quantity": 512}
 
 
+def paper_data_of(**changed):
+    return paper_data(Grid.from_dict({**LISTS, "fixed": QUICK, **changed}).cells, grid="mine")
+
+
 def outcomes(**changed):
-    return paper_data(Grid.from_dict({**LISTS, "fixed": QUICK, **changed}).cells, grid="mine").outcomes
+    return paper_data_of(**changed).outcomes
 
 
 def test_all_that_fedra_paper_makes_has_a_place(data):
@@ -51,6 +55,32 @@ def test_the_name_of_a_grid_decides_nothing(cells):
 )
 def test_one_cell_of_another_kind_makes_it_the_users_grid(changed):
     assert paper_grids(outcomes()) == {"mine"}
+    assert paper_grids(outcomes(**changed)) == frozenset()
+
+
+ALL_THREE = ["label-flip", "lie", "optimize"]
+
+
+def test_an_added_attack_has_a_place_beside_all_of_the_papers():
+    added = [*ALL_THREE, "sign-flip", {"attack": "lie", "label": "my lie", "params": {"z": 2.0}}]
+    assert paper_grids(outcomes(attacks=added)) == {"mine"}
+    (table,) = (t for t in paper_tables(paper_data_of(attacks=added)) if t.number == 2)
+    assert list(dict.fromkeys(column.attack for column in table.columns)) == [*ALL_THREE, "sign-flip", "my lie"]
+    last = [row.entries[-1].published for row in table.rows]
+    assert last == [None] * len(table.rows)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"attacks": ["lie", "optimize", "sign-flip"]},
+        {"attacks": [*ALL_THREE, "none"]},
+        {"attacks": [*ALL_THREE, "sign-flip"], "partitions": ["non-iid"], "fixed": {**QUICK, "rounds": 300}},
+        {"attacks": [*ALL_THREE, "sign-flip"], "fixed": {**QUICK, "rounds": 60}},
+        {"attacks": ["label-flip", "optimize", {"attack": "lie", "label": "lie", "params": {"z": 2.0}}]},
+    ],
+)
+def test_other_attacks_elsewhere_make_it_the_users_grid(changed):
     assert paper_grids(outcomes(**changed)) == frozenset()
 
 

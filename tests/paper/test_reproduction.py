@@ -57,7 +57,7 @@ def test_all_of_mnist_is_as_many_runs_as_are_needed() -> None:
     attacks = 3
     tables = 3 * attacks * (len(IGNORANT) + len(OTHERS) * columns)
     clean = 2 * 9
-    fixed_non_iid = 4 * columns
+    fixed_non_iid = 5 * columns
     estimates = 3 * attacks * columns
     assert len(runs()) == tables + clean + fixed_non_iid + estimates
     assert runs(targets=("figure6",)) < runs(targets=("figure5",))
@@ -99,10 +99,13 @@ def test_names_tell_choices_apart() -> None:
         {"added_rules": ("uniform",)},
         {"added_rules": ({"rule": "fedra", "params": {"gamma": 0.2}},)},
         {"alpha_q": (0.0, 5.0)},
+        {"added_attacks": ("ipm",)},
+        {"added_attacks": ({"attack": "ipm", "params": {"eps": 10.0}},)},
     ]
     names = [Reproduction(**choice).name for choice in choices]
     assert len(set(names)) == len(names)
     assert all(name.startswith("paper-") for name in names)
+    assert names[0] == "paper-quick-30015f30", "as in the committed results"
     assert Reproduction(alpha_q=QUICK.alpha_q).name == Reproduction(data_dir="elsewhere").name == names[0]
 
 
@@ -114,7 +117,8 @@ def test_figures_are_drawn_over_the_columns_at_hand() -> None:
 
     assert quantities("figure2") == quantities("figure5") == set(QUICK.alpha_q)
     assert quantities("figure2", alpha_q=(3.0,)) == {3.0}
-    assert quantities("figure6", alpha_q=(3.0,)) == {10.0}
+    assert quantities("figure6") == quantities("figure6", alpha_q=(0.0, 10.0)) == {10.0}
+    assert quantities("figure6", alpha_q=(0.0, 3.0)) == {0.0, 3.0}
     assert quantities("figure1") == {None}
     grid = Reproduction(targets=("figure1",)).grid()
     assert grid is not None
@@ -131,9 +135,9 @@ def test_a_stand_in_takes_a_place_under_its_own_name_and_only_when_asked_for() -
 
 def test_what_is_absent_is_told() -> None:
     absent = Reproduction(rules=("fedra",)).absent()
-    assert set(absent) == {"table3", "table5", "table7", "figure1", "figure2", DIAGRAM, "figure4"}
+    assert set(absent) == {"table3", "table5", "table7", "figure1", DIAGRAM, "figure4"}
     assert "a diagram" in absent[DIAGRAM]
-    assert absent["figure4"] == "figure4 is about cifar10 and mind: mnist has no part in it"
+    assert absent["figure4"] == "figure4 is about cifar10 and mind: mnist is not in it"
     assert absent["table3"] == "table3 has none of the rules chosen"
     assert Reproduction(targets=(STATISTICS,)).absent() == {}
 
@@ -150,6 +154,27 @@ def test_an_added_rule_has_a_row_where_its_family_has_one() -> None:
         assert labels(f"table{number}") == ["krum", "fedra", "pooled", "uniform"]
         assert labels(f"table{number + 1}") == ["krum", "uniform"]
     assert labels("figure6") == ["fedra, mcne"]
+
+
+def test_figure_2_has_fedra_and_added_rules_in_both_panels() -> None:
+    grid = Reproduction(targets=("figure2",), added_rules=("uniform",)).grid()
+    assert grid is not None
+    for partition in ("iid", "non-iid"):
+        rules = [cell.rule for cell in grid.cells if cell.partition == partition]
+        assert list(dict.fromkeys(rules)) == ["fedavg", "norm-bound", "rfa", "truncate", "fedra", "uniform"]
+    assert not any("uniform" in name for name in runs(targets=("figure5",), added_rules=("uniform",)))
+
+
+def test_added_attacks_are_columns_of_the_tables_and_leave_other_runs_as_they_are() -> None:
+    added = ("sign-flip", {"attack": "ipm", "params": {"eps": 10.0}, "label": "strong"})
+    for target in TABLES:
+        grid = Reproduction(targets=(target,), added_attacks=added).grid()
+        assert grid is not None
+        attacks = list(dict.fromkeys(cell.attack for cell in grid.cells))
+        assert attacks == ["label-flip", "lie", "optimize", "sign-flip", "strong"]
+        assert runs(targets=(target,)) < set(grid.runs)
+    for target in ("figure1", "figure2", "figure5", "figure6"):
+        assert runs(targets=(target,), added_attacks=added) == runs(targets=(target,))
 
 
 def test_the_family_of_an_added_rule_depends_on_its_parameters_and_what_stands_before() -> None:
@@ -174,6 +199,8 @@ def test_the_family_of_an_added_rule_depends_on_its_parameters_and_what_stands_b
         ({"protocol": "full", "datasets": ("digits",)}, "unknown data set of the full protocol 'digits'"),
         ({"rules": ("fedar",)}, "unknown rule of the paper 'fedar'; did you mean 'fedra'?"),
         ({"added_rules": ("unifrom",)}, "unknown rule 'unifrom'; did you mean 'uniform'?"),
+        ({"added_attacks": ("sign-filp",)}, "unknown attack 'sign-filp'; did you mean 'sign-flip'?"),
+        ({"added_attacks": ("none",)}, "'none' is no attack that could be added"),
         ({"num_seeds": 0}, "num_seeds=0"),
         ({"alpha_q": ()}, "alpha_q is empty"),
     ],

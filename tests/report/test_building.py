@@ -39,7 +39,7 @@ def test_what_is_written(whole, report):
     stems = ("small-digits-iid-dynamic", "study-x-digits-iid-dynamic")
     assert names == {"all.csv", *(f"{stem}.{kind}" for stem in stems for kind in ("md", "csv", "tex"))}
     assert all(file.is_file() and file.stat().st_size for file in (*report.tables, *report.figures))
-    drawn = {f"curves-{stem}.{kind}" for stem in stems for kind in ("png", "svg")}
+    drawn = {f"curves-{stem}.{kind}" for stem in stems for kind in ("png", "svg", "pdf")}
     assert {file.name for file in report.figures} == drawn
     assert (report.missing, report.notes, report.values) == ((), (), {})
     assert report.counts["failed"] == 1

@@ -20,7 +20,7 @@ def test_warn_goes_on(caplog):
     policy = DiskPolicy("warn", LOGGER)
     policy.attempt("the state", failing("no space left"))
     policy.settle()
-    assert "the state could not be written, the run goes on without: no space left" in caplog.text
+    assert "the state could not be written, the run continues without it: no space left" in caplog.text
 
 
 def test_stop_raises_the_first_error_once_all_was_tried(caplog):

@@ -73,7 +73,7 @@ def test_one_that_cannot_start_does_not_watch_and_the_others_do(caplog):
     watched(failing, other)
     assert failing.names == ["start"]
     assert other.names == ["start", "round", "round", "end"]
-    assert caplog.messages == ["fedra: Listening failed, the run goes on: RuntimeError: no key"]
+    assert caplog.messages == ["fedra: Listening failed, the run continues: RuntimeError: no key"]
 
 
 def test_one_that_could_not_start_may_start_the_next_run():
@@ -97,7 +97,7 @@ def test_one_that_fails_is_still_called_and_so_are_the_others(fails, place):
 def test_what_fails_every_round_is_reported_once_and_counted(caplog):
     watched(Listening("round", ValueError("bad")), rounds=50)
     assert caplog.messages == [
-        "fedra: Listening failed, the run goes on: ValueError: bad",
+        "fedra: Listening failed, the run continues: ValueError: bad",
         "fedra: Listening failed 50 times in this run",
     ]
 
@@ -129,7 +129,7 @@ class Mute(Exception):
     ("error", "reason"),
     [
         (ValueError("a\nb\x1b[2J" + "c" * 100_000), "ValueError: a b [2Jccc"),
-        (Mute(), "the run goes on: Mute: "),
+        (Mute(), "the run continues: Mute: "),
         (MemoryError(), "MemoryError: "),
         (StopIteration(3), "StopIteration: 3"),
     ],
@@ -153,7 +153,9 @@ def test_errors_of_the_disk_are_left_to_the_caller_each_time():
 
 def test_errors_of_the_disk_are_like_others_where_the_caller_does_not_ask(caplog):
     watched(Listening("round", OSError(28, "No space left on device")), rounds=1)
-    assert caplog.messages == ["fedra: Listening failed, the run goes on: OSError: [Errno 28] No space left on device"]
+    assert caplog.messages == [
+        "fedra: Listening failed, the run continues: OSError: [Errno 28] No space left on device"
+    ]
 
 
 def test_the_callers_logger_is_used(caplog):

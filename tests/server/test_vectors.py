@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fedra.server import vectors as module
 from fedra.server.form import model_form, view_array
 from fedra.server.replies import Reply
-from fedra.server.vectors import flat_vectors, give_back, less_model
+from fedra.server.vectors import flat_vectors, give_back, less_model, rows_in_place
 
 FORM = model_form({"a": (np.dtype(np.float32), (2,)), "n": (np.dtype(np.int8), ()), "b": (np.dtype(np.float16), ())})
 
@@ -54,3 +54,23 @@ def test_less_model_leaves_the_vectors():
 
 def test_giving_memory_back_is_harmless():
     give_back()
+
+
+def test_replies_of_the_models_type_are_rows_where_they_lie():
+    form = model_form(
+        {"a": (np.dtype(np.float32), (2, 2)), "n": (np.dtype(np.int8), ()), "b": (np.dtype(np.float32), ())}
+    )
+
+    def sent(place, dtype=np.float32):
+        arrays = {"a": np.full((2, 2), place, dtype), "n": np.asarray(1, np.int8), "b": np.asarray(-place, np.float32)}
+        made = Reply(client=place, message=arrays)
+        made.views = form.read({**arrays, "a": arrays["a"].astype(np.float32)}, view_array)
+        made.views[0] = arrays["a"].reshape(-1)
+        return made
+
+    replies = [sent(1), Reply(client=2, message=None, fault="bad"), sent(3)]
+    rows = rows_in_place(replies, form)
+    assert np.asarray(rows).tolist() == [[1, 1, 1, 1, -1], [3, 3, 3, 3, -3]]
+    assert rows.pieces[0][0] is replies[0].views[0]
+    assert rows_in_place([*replies, sent(4, np.dtype(">f4"))], form) is None
+    assert rows_in_place([], form) is None

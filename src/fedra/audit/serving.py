@@ -57,7 +57,7 @@ class AuditServer(ThreadingHTTPServer):
         except OverflowError:
             raise ValueError(f"port {port} is not between 0 and 65535; leave it out to take a free one") from None
         except OSError as error:
-            raise OSError(f"port {port} cannot be had ({error.strerror}); leave it out to take a free one") from None
+            raise OSError(f"port {port} is not available ({error.strerror}); leave it out to take a free one") from None
 
     @property
     def address(self) -> str:

@@ -145,7 +145,9 @@ def what_is_missing(trail: Trail) -> list[str]:
             f"{_count(count, 'training round')} {verb} no line: {places}{more} (a server stopped before it wrote?)"
         )
     if trail.skipped_bytes:
-        lines.append(f"the first {trail.skipped_bytes:,} bytes were not looked at: the trail is too long for all of it")
+        lines.append(
+            f"the first {trail.skipped_bytes:,} bytes were skipped: the trail is too long to be read as a whole"
+        )
     if trail.unreadable:
         lines.append(f"{_count(trail.unreadable, 'line')} could not be read (a server stopped while writing?)")
     if trail.lost:

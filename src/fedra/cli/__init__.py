@@ -11,10 +11,12 @@ import typer
 
 from fedra import __version__
 from fedra.cli.aggregate import aggregate
+from fedra.cli.assess import assess
 from fedra.cli.audit import audit
 from fedra.cli.contest import contest
 from fedra.cli.data import data_app
 from fedra.cli.demo import demo
+from fedra.cli.federation import federation
 from fedra.cli.grid import grid
 from fedra.cli.listing import attacks, rules
 from fedra.cli.paper import paper
@@ -49,6 +51,7 @@ def _fedra(
 
 
 app.command()(run)
+app.command()(federation)
 app.command()(grid)
 app.command()(paper)
 app.command()(contest)
@@ -58,4 +61,5 @@ app.command()(rules)
 app.command()(attacks)
 app.command()(aggregate)
 app.command()(audit)
+app.command()(assess)
 app.add_typer(data_app, name="data")

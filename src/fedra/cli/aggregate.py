@@ -14,12 +14,13 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Column
 
 from fedra.cli.console import console, errors, errors_reported, is_terminal
-from fedra.cli.options import AsJson, Parameters, Quiet
+from fedra.cli.options import AsJson, Engines, Parameters, Quiet, RayAddress
 from fedra.cohort import display_id, number_text
 from fedra.names import parse_parameter
-from fedra.rules import Family, Rule, make_rule
+from fedra.rules import DEFAULT_RULE, Family, Rule, make_rule
 
 if TYPE_CHECKING:
+    from fedra.cluster import RayWorkers
     from fedra.updates import UpdateFiles
     from fedra.updates.aggregation import Aggregated
 
@@ -39,7 +40,7 @@ def aggregate(
     quantities: Annotated[
         Path | None, typer.Option(help="Samples that each client claims: CSV, JSON, or a name and a number per line.")
     ] = None,
-    rule: Annotated[str, typer.Option(help="See fedra rules; or module:Class.")] = "fedra",
+    rule: Annotated[str, typer.Option(help="See fedra rules; or module:Class.")] = DEFAULT_RULE,
     rule_param: Parameters = None,
     before: Annotated[str | None, typer.Option(help="nnm, 'bucketing size=4' or arc before the rule.")] = None,
     base: Annotated[
@@ -56,6 +57,11 @@ def aggregate(
         bool, typer.Option("--no-checksum", help="No SHA-256 of the files in the record: one reading of them less.")
     ] = False,
     threads: Annotated[int | None, typer.Option(min=1, help="Default: one for each core.")] = None,
+    engine: Annotated[Engines, typer.Option(help="This machine, or an existing Ray cluster.")] = Engines.LOCAL,
+    ray_address: RayAddress = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="With --engine ray: cores to use; default: all that the cluster has.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Look at the files' headers, and write nothing.")] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -70,6 +76,7 @@ def aggregate(
             raise ValueError(
                 f"--server-lr {server_lr:g} is for models, and there is no --base; give it, or leave it out"
             )
+        _check_engine(engine, ray_address, workers, threads)
         claims = _claims(updates, quantities, chosen)
         if dry_run:
             aggregation.check_out(out, updates)
@@ -77,7 +84,7 @@ def aggregate(
                 _show_plan(opened, claims, chosen, out, as_json=as_json)
             return
         trail = audit or (out.with_name(f"{out.name}.audit.jsonl") if explain else None)
-        with _progress(quiet=quiet or as_json) as step:
+        with _workers(engine, ray_address, workers) as elsewhere, _progress(quiet=quiet or as_json) as step:
             size = sum(map(_size, updates))
             done = aggregation.aggregate(
                 *(updates, claims),
@@ -89,6 +96,7 @@ def aggregate(
                 threads=threads,
                 progress=lambda number, read, of: step(f"pass {number}", size * read // max(1, of), size),
                 hashing=lambda read, of: step("sha256", read, of),
+                elsewhere=elsewhere,
             )
         if trail is not None:
             from fedra.audit import AuditLog
@@ -100,6 +108,29 @@ def aggregate(
         _show(done, trail, explain=explain)
     if done.out is None:
         raise typer.Exit(1)
+
+
+def _check_engine(engine: Engines, ray_address: str | None, workers: int | None, threads: int | None) -> None:
+    """Refuse options of the other engine."""
+    for option, value, of in (
+        ("--ray-address", ray_address, Engines.RAY),
+        ("--workers", workers, Engines.RAY),
+        ("--threads", threads, Engines.LOCAL),
+    ):
+        if value is not None and engine is not of:
+            raise ValueError(f"{option} {value} is for --engine {of}; this is --engine {engine}")
+
+
+@contextmanager
+def _workers(engine: Engines, ray_address: str | None, workers: int | None) -> Iterator[RayWorkers | None]:
+    """Yield the workers of a cluster; None where this machine does it all."""
+    if engine is Engines.LOCAL:
+        yield None
+        return
+    from fedra.cluster import RayWorkers
+
+    with RayWorkers(address=ray_address, workers=workers) as found:
+        yield found
 
 
 def _claims(paths: Sequence[Path], source: Path | None, rule: Rule) -> list[Any]:

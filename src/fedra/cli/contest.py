@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,7 +10,8 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from fedra.cli.console import console, errors, errors_reported, print_table
+from fedra.cli.comparing import Comparison
+from fedra.cli.console import console, errors_reported
 from fedra.cli.options import (
     AddRule,
     AsJson,
@@ -27,9 +26,9 @@ from fedra.cli.options import (
     rule_entry,
     split_list,
 )
+from fedra.cli.tables import show
 
 if TYPE_CHECKING:
-    from fedra.cli.execution import EngineOptions, Plan
     from fedra.contest import Contest
     from fedra.contest.leaderboard import Board
     from fedra.report import model
@@ -42,16 +41,17 @@ _NARROW = 9
 
 def contest(
     settings: Annotated[
-        str | None, typer.Option(help="mnist-iid, mnist-non-iid, cifar10-iid, digits-silos, huffpost-iid; commas.")
+        str | None,
+        typer.Option(help="mnist-iid, mnist-non-iid, cifar10-iid, digits-silos, huffpost-iid; separated by commas."),
     ] = None,
-    rules: Annotated[str | None, typer.Option(help="Only these of the contest's rules, commas between.")] = None,
-    attacks: Annotated[str | None, typer.Option(help="Only these of its attacks, commas between.")] = None,
+    rules: Annotated[str | None, typer.Option(help="Only these of the contest's rules, separated by commas.")] = None,
+    attacks: Annotated[str | None, typer.Option(help="Only these of its attacks, separated by commas.")] = None,
     seeds: Annotated[str | None, typer.Option(help="Such as 2,3,4; default: the contest's.")] = None,
     add_rule: AddRule = None,
     broken: Annotated[
         bool, typer.Option("--broken", help="With more attackers than the rules assume, and with few silos.")
     ] = False,
-    rounds: Annotated[int | None, typer.Option(min=1, help="Other than the contest's, for a try.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Instead of the contest's, to try it.")] = None,
     data_dir: DataDir = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs and the report.")] = Path("runs/contest"),
     workers: Workers = None,
@@ -65,31 +65,35 @@ def contest(
 ) -> None:
     """Hold the contest of all rules; call it again to go on, or with other rules or seeds to add to it."""
     from fedra.cli.execution import EngineOptions
-    from fedra.contest import Contest
+    from fedra.contest import CONTEST, Contest
 
     with errors_reported():
-        work = Work(
-            wanted=Contest(
-                settings=_names(settings),
-                rules=_names(rules),
-                attacks=_names(attacks),
-                seeds=None if seeds is None else tuple(_whole(text) for text in split_list(seeds)),
-                added_rules=tuple(rule_entry(text) for text in add_rule or []),
-                broken=broken,
-                data_dir=data_dir,
-                rounds=rounds,
-            ),
+        options = EngineOptions(kind=engine, workers=workers, ray_address=ray_address)
+        wanted = Contest(
+            settings=_names(settings),
+            rules=_names(rules),
+            attacks=_names(attacks),
+            seeds=None if seeds is None else tuple(_whole(text) for text in split_list(seeds)),
+            added_rules=tuple(rule_entry(text) for text in add_rule or []),
+            broken=broken,
+            data_dir=data_dir,
+            rounds=rounds,
+        )
+        silent = quiet or as_json
+        wanted.check_folder(out)
+        Comparison(
+            grid=wanted.grid,
+            name=wanted.name,
+            notes=wanted.notes(),
+            missing_data=wanted.missing_data(to_run=engine is Engines.LOCAL),
+            tables=partial(_tables, wanted, silent=silent),
+            reference=CONTEST,
             out=out,
-            engine_options=EngineOptions(kind=engine, workers=workers, ray_address=ray_address),
+            engine_options=options,
             track=tuple(track or ()),
             report=not no_report,
-            silent=quiet or as_json,
-        )
-        outcome = work.plan() if dry_run else work.carry_out()
-    if as_json:
-        typer.echo(json.dumps(outcome, indent=2))
-    if outcome.get("failed"):
-        raise typer.Exit(1)
+            silent=silent,
+        ).carry_out(dry_run=dry_run, as_json=as_json)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
@@ -100,96 +104,25 @@ def _whole(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"--seeds has {text!r}; give whole numbers, commas between") from None
+        raise ValueError(f"--seeds has {text!r}; give whole numbers, separated by commas") from None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Work:
-    """What is wanted, where it goes, and whether to speak of it on the way."""
+def _tables(wanted: Contest, data: ReportData, *, silent: bool) -> dict[str, Any]:
+    from fedra.contest.leaderboard import standing_values
+    from fedra.contest.reference import boards
+    from fedra.contest.tables import contest_tables
+    from fedra.report.model import table_values
 
-    wanted: Contest
-    out: Path
-    engine_options: EngineOptions
-    track: tuple[str, ...]
-    report: bool
-    silent: bool
-
-    def plan(self) -> dict[str, Any]:
-        """Say what would run, and return it as plain values."""
-        plan = self._plan()
-        notes = self._note([*self.wanted.notes(), *self._missing_data()])
-        if not self.silent:
-            plan.print_counts()
-            plan.print_runs()
-        return {"notes": notes, "grid": plan.name, **plan.as_dict()}
-
-    def carry_out(self) -> dict[str, Any]:
-        """Run it, show the tables, write the report, and return what came of it as plain values."""
-        from fedra.cli.execution import run_plan
-        from fedra.experiments import Results
-        from fedra.report.figures import require_matplotlib
-        from fedra.report.model.outcomes import ReportData
-
-        plan = self._plan()
-        if missing := self._missing_data():
-            raise ValueError("; ".join(missing))
-        outcome: dict[str, Any] = {"notes": self._note(self.wanted.notes())}
-        if self.report:
-            require_matplotlib()
-        if not self.silent:
-            plan.print_counts()
-        ending = run_plan(plan, self.engine_options, silent=self.silent, track=self.track)
-        ending.print_summary(quiet=self.silent)
-        data = ReportData.of(Results.read(self.out))
-        outcome |= {"grid": plan.name, **ending.as_dict(), **self._tables(data)}
-        if self.report:
-            outcome["report"] = self._report(data)
-        return outcome
-
-    def _plan(self) -> Plan:
-        from fedra.cli.execution import Plan
-
-        self.wanted.check_folder(self.out)
-        return Plan.of(self.wanted.grid, self.out, self.wanted.name)
-
-    def _missing_data(self) -> list[str]:
-        return self.wanted.missing_data(to_run=self.engine_options.kind is Engines.LOCAL)
-
-    def _note(self, notes: Iterable[str]) -> list[str]:
-        notes = list(notes)
-        if not self.silent:
-            for note in notes:
-                errors.print(note, soft_wrap=True, markup=False)
-        return notes
-
-    def _tables(self, data: ReportData) -> dict[str, Any]:
-        from fedra.contest.leaderboard import standing_values
-        from fedra.contest.reference import boards
-        from fedra.contest.tables import contest_tables
-        from fedra.report.model import table_values
-
-        tables = contest_tables(data, broken=self.wanted.broken)
-        if not self.silent:
-            for table in tables:
-                show_setting(table)
-            for board in boards(tables, broken=self.wanted.broken):
-                show_board(board)
-        return {
-            "standings": standing_values(tables),
-            "entries": [entry for table in tables for entry in table_values(table)],
-        }
-
-    def _report(self, data: ReportData) -> str:
-        from fedra.contest import CONTEST
-        from fedra.files import folder_inside
-        from fedra.report import write_report
-
-        if not self.silent:
-            errors.print("writing the report", soft_wrap=True)
-        page = str(write_report(data, folder_inside(self.out, "report"), reference=CONTEST).page)
-        if not self.silent:
-            console.print(f"report: {page}", soft_wrap=True, markup=False)
-        return page
+    tables = contest_tables(data, broken=wanted.broken)
+    if not silent:
+        for table in tables:
+            show_setting(table)
+        for board in boards(tables, broken=wanted.broken):
+            show_board(board)
+    return {
+        "standings": standing_values(tables),
+        "entries": [entry for table in tables for entry in table_values(table)],
+    }
 
 
 def show_setting(table: model.Table) -> None:
@@ -208,7 +141,7 @@ def show_setting(table: model.Table) -> None:
     notes = [f"alpha_q: {'/'.join(quantities)}."] if quantities else []
     if any(row.refusals for row in table.rows):
         notes.append("ref: the rule refuses so few clients.")
-    _show(table.title, lines, " ".join([table.caption, *notes]))
+    show(table.title, lines, " ".join([table.caption, *notes]))
 
 
 def show_board(board: Board) -> None:
@@ -220,18 +153,12 @@ def show_board(board: Board) -> None:
         lines.add_column(escape(head), justify=side, no_wrap=at == 0, overflow="fold", max_width=width)
     for line in board.lines:
         lines.add_row(*map(escape, line))
-    _show(board.title, lines, board.caption)
+    show(board.title, lines, board.caption)
 
 
 def _narrow(*columns: Column) -> Table:
     """Return a table without lines between columns, of which more fit into a narrow terminal."""
     return Table(*columns, box=None, padding=(0, 1, 0, 0), pad_edge=False)
-
-
-def _show(title: str, table: Table, caption: str) -> None:
-    console.print(f"\n{escape(title)}", style="bold", soft_wrap=True)
-    print_table(table)
-    console.print(escape(caption), soft_wrap=True)
 
 
 def _accuracy(row: model.Row, at: int, best: bool) -> str:

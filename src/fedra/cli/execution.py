@@ -169,7 +169,7 @@ def run_plan(plan: Plan, options: EngineOptions, *, silent: bool, track: Sequenc
                 observers=observers,
             )
     except KeyboardInterrupt:
-        message = f"stopped; all that is done is kept in {plan.folder}. Go on with the same command"
+        message = f"stopped; everything done so far is kept in {plan.folder}. Resume with the same command"
         errors.print(message, soft_wrap=True, markup=False)
         raise typer.Exit(130) from None
     return PlanOutcome(plan=plan, grid=outcome, seconds=time.monotonic() - started)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedra.cli.console import errors, errors_reported
+from fedra.cli.console import console, errors, errors_reported
 from fedra.cli.options import AsJson, DataDir, DryRun, EngineChoice, Engines, Quiet, RayAddress, Track, Workers
+from fedra.cli.tables import show_table
+
+if TYPE_CHECKING:
+    from fedra.cli.execution import Plan
+    from fedra.report import Table
 
 
 def grid(
@@ -30,6 +36,7 @@ def grid(
     """Run a grid of simulations; call it again to go on where it stopped."""
     from fedra.cli.execution import EngineOptions, Plan, run_plan
     from fedra.experiments import Grid
+    from fedra.report.model import table_values
 
     with errors_reported():
         options = EngineOptions(kind=engine, workers=workers, ray_address=ray_address)
@@ -52,9 +59,25 @@ def grid(
         if engine is Engines.LOCAL and (absent := plan.missing_data()):
             raise ValueError("; ".join(absent))
         outcome = run_plan(plan, options, silent=silent, track=track or ())
+        tables = _tables(plan)
     if as_json:
-        typer.echo(json.dumps(outcome.as_dict(), indent=2))
+        entries = [entry for table in tables for entry in table_values(table)]
+        typer.echo(json.dumps({**outcome.as_dict(), "entries": entries}, indent=2))
     else:
         outcome.print_summary(quiet=quiet)
+        if not quiet:
+            for table in tables:
+                show_table(table)
+            console.print(f"\nreport: fedra report {shlex.quote(str(plan.folder))}", soft_wrap=True, markup=False)
     if outcome.grid.failed:
         raise typer.Exit(1)
+
+
+def _tables(plan: Plan) -> tuple[Table, ...]:
+    """Return the tables of this grid, without the other ones of its folder."""
+    from fedra.experiments import read_results
+    from fedra.report.model.comparison import grid_tables
+    from fedra.report.model.outcomes import ReportData
+
+    data = ReportData.of_cells(read_results(plan.folder))
+    return grid_tables(data, without={outcome.grid for outcome in data.outcomes} - {plan.name})

@@ -30,7 +30,7 @@ Track = Annotated[
     list[str] | None,
     typer.Option(
         metavar="TRACKER",
-        help="tensorboard, mlflow, wandb or module:Class, also 'mlflow folder=DIR'; several times if you like.",
+        help="tensorboard, mlflow, wandb or module:Class, also 'mlflow folder=DIR'; may be given several times.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")]
@@ -43,7 +43,17 @@ AddRule = Annotated[
     ),
 ]
 
+AddAttack = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ATTACK",
+        help="One more attack in the tables: a name or module:function, and NAME=VALUE, label=TEXT where needed. "
+        "May be given several times.",
+    ),
+]
+
 _ADDED = "write it as my_rules:Mine, or 'my_rules:Mine cap=50 label=Capped'"
+_ADDED_ATTACK = "write it as sign-flip, or 'my_attacks:mine factor=5 label=Mine'"
 
 
 def rule_entry(text: str) -> str | dict[str, Any]:
@@ -55,6 +65,15 @@ def rule_entry(text: str) -> str | dict[str, Any]:
     return {"rule": name, "params": parameters, **others}
 
 
+def attack_entry(text: str) -> str | dict[str, Any]:
+    """Read --add-attack as an entry of a grid's `attacks`."""
+    name, parameters = parse_spec(text, "--add-attack", _ADDED_ATTACK)
+    if not parameters:
+        return name
+    label: dict[str, Any] = {"label": str(parameters.pop("label"))} if "label" in parameters else {}
+    return {"attack": name, "params": parameters, **label}
+
+
 def split_list(text: str) -> list[str]:
-    """Read a list with commas between."""
+    """Read a list with separated by commas."""
     return [part.strip() for part in text.split(",") if part.strip()]

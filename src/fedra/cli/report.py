@@ -31,7 +31,9 @@ def report(
         Path | None, typer.Option(metavar="FOLDER", help="Write the results here too, as three small files.")
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    no_figures: Annotated[bool, typer.Option("--no-figures", help="No PNG and SVG, which need matplotlib.")] = False,
+    no_figures: Annotated[
+        bool, typer.Option("--no-figures", help="No PNG, SVG and PDF, which need matplotlib.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:

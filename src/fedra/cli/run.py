@@ -20,14 +20,22 @@ from fedra.server import Observer, RunInfo
 if TYPE_CHECKING:
     from fedra.simulation import SimulationConfig, SimulationResult
 
+# So many classes have their accuracies shown.
+_MOST_CLASSES = 20
+_NO_SETTINGS = ("config", "federation", "resume_", "out", "track", "trust", "quiet", "as_json")
 _TABLES = ("rule_params", "attack_params", "optimizer_params", "model_params", "dataset_params")
 
 
 def run(
-    config: Annotated[Path | None, typer.Option(help="TOML file with any of these settings; a flag wins.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with any of these settings; a flag overrides it.")
+    ] = None,
+    federation: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TOML file that describes the federation; a flag overrides it.")
+    ] = None,
     resume_: Annotated[
         Path | None,
-        typer.Option("--resume", metavar="DIR", help="Go on with the run in this folder; --rounds MORE extends it."),
+        typer.Option("--resume", metavar="DIR", help="Resume the run in this folder; --rounds MORE extends it."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the run; default: a new one in runs/.")] = None,
     dataset: Annotated[
@@ -35,7 +43,15 @@ def run(
     ] = None,
     data_dir: DataDir = None,
     dataset_param: Parameters = None,
-    partition: Annotated[str | None, typer.Option(help="iid, non-iid or dirichlet.", show_default="iid")] = None,
+    partition: Annotated[
+        str | None,
+        typer.Option(
+            help="iid, non-iid, dirichlet, natural, or a .txt or .csv file: a client a line.", show_default="iid"
+        ),
+    ] = None,
+    client_key: Annotated[
+        str | None, typer.Option(help="Whose data are whose in partition natural, such as carrier.")
+    ] = None,
     partition_seed: Annotated[int | None, typer.Option(help="Default: the data set's stated seed.")] = None,
     dirichlet_alpha: Annotated[
         float | None, typer.Option(help="Concentration of the label skew.", show_default="0.5")
@@ -45,7 +61,9 @@ def run(
         str | None, typer.Option(help="'lognormal sigma=3', 'zipf s=1.2', equal, 90,40,7, or a .txt or .csv file.")
     ] = None,
     max_quantity: Annotated[int | None, typer.Option(help="Cap on a client's data and quantity together.")] = None,
-    model: Annotated[str | None, typer.Option(help="cnn28, cnn32, logistic, text-cnn, or module:function.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="cnn28, cnn32, logistic, text-cnn, char-tree, or module:function.")
+    ] = None,
     model_param: Parameters = None,
     setting: Annotated[
         str | None, typer.Option(help="fixed or dynamic share of malicious clients.", show_default="dynamic")
@@ -55,6 +73,9 @@ def run(
         float | None, typer.Option(help="Share of malicious clients.", show_default="0.1")
     ] = None,
     num_malicious: Annotated[int | None, typer.Option(help="Malicious clients, instead of their share.")] = None,
+    malicious: Annotated[
+        str | None, typer.Option(help="Who they are instead: 0,5,12, names with commas between, or 'largest 2'.")
+    ] = None,
     assumed_ratio: Annotated[
         float | None, typer.Option(help="The share that the rule assumes; default: the true one.")
     ] = None,
@@ -86,7 +107,7 @@ def run(
     checkpoint_every: Annotated[int | None, typer.Option(help="Rounds between checkpoints.", show_default="25")] = None,
     seed: Annotated[int | None, typer.Option(help="Of everything but the partition.", show_default="0")] = None,
     threads: Annotated[
-        int | None, typer.Option(help="Threads of this run; part of what fixes its bits.", show_default="1")
+        int | None, typer.Option(help="Threads of this run; the bits of its result depend on them.", show_default="1")
     ] = None,
     track: Track = None,
     trust: Annotated[
@@ -96,29 +117,22 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Simulate a federation under attack, and record every round."""
-    given = {
-        key: value
-        for key, value in locals().items()
-        if value is not None and key not in ("config", "resume_", "out", "track", "trust", "quiet", "as_json")
-    }
-    from fedra.simulation import RunFolder, check_trusted, own_code, read_toml, resume, simulate
+    given = {key: value for key, value in locals().items() if value is not None and key not in _NO_SETTINGS}
+    from fedra.simulation import RunFolder, own_code, resume, simulate
     from fedra.simulation.run_folder import CONFIG
     from fedra.trackers import make_trackers
 
     with errors_reported():
         if resume_ is not None:
-            if given.keys() - {"rounds"} or config is not None or out is not None:
+            if given.keys() - {"rounds"} or config is not None or federation is not None or out is not None:
                 raise ValueError("--resume takes its settings from the run folder; give no others than --rounds")
             folder, settings = resume_, RunFolder.existing(resume_, trust=trust)[1]
             settings = replace(settings, rounds=given.get("rounds", settings.rounds))
         else:
-            values = {} if config is None else read_toml(config)
+            values = _file_values(config, federation, given, trust)
             quiet = checks.switch("quiet", values.pop("quiet", False)) or quiet
             as_json = checks.switch("json", values.pop("json", False)) or as_json
             stated = checks.text("out", values.pop("out", ""), "the name of a folder")
-            if config is not None and not trust:
-                # What a flag names instead is the user's own word.
-                check_trusted({key: value for key, value in values.items() if key not in given}, config)
             settings = _settings(values, given)
             folder = out or (Path(stated) if stated else _new_folder(settings))
         before = "" if settings.before is None else f"{settings.before}+"
@@ -134,14 +148,14 @@ def run(
         except KeyboardInterrupt:
             begun = (folder / CONFIG).is_file()
             again = f"fedra run --resume {folder}{' --trust' if own_code(settings.to_dict()) else ''}"
-            kept = f"all finished rounds are kept. Go on with: {again}" if begun else "nothing was run"
+            kept = f"all finished rounds are kept. Resume with: {again}" if begun else "nothing was run"
             errors.print(f"stopped; {kept}", soft_wrap=True, markup=False)
             raise typer.Exit(130) from None
     if as_json:
         typer.echo(json.dumps(result.summary, indent=2, sort_keys=True))
     elif not quiet:
         if resume_ is not None and not seen.begun:
-            errors.print("all rounds were done before; --rounds MORE goes on", soft_wrap=True, markup=False)
+            errors.print("all rounds are done already; --rounds MORE extends the run", soft_wrap=True, markup=False)
         print_table(_table(result))
         console.print(f"records: {folder}", soft_wrap=True, markup=False)
 
@@ -154,6 +168,25 @@ class _Begun(Observer):
     def start(self, run: RunInfo) -> None:
         """Notice it."""
         self.begun = True
+
+
+def _file_values(config: Path | None, federation: Path | None, given: dict[str, Any], trust: bool) -> dict[str, Any]:
+    """Return what the files say: a federation named by flag wins over the configuration, which wins over its own."""
+    from fedra.simulation import check_trusted, federation_of, read_federation, read_toml
+
+    values = {} if config is None else read_toml(config)
+    own = values.pop("federation", None)
+    if config is not None and not trust:
+        # What a flag names instead is the user's own word.
+        check_trusted({key: value for key, value in values.items() if key not in given}, config)
+    # A data set that a flag names takes the place of the file's, which then is not imported.
+    trusted = trust or "dataset" in given
+    described = {} if own is None or federation is not None else federation_of(own, config, trust=trusted)
+    named = {} if federation is None else read_federation(federation, trust=trusted)
+    merged = {**described, **values, **named}
+    # Whoever is malicious is said in one way, and a flag wins.
+    replaced = {"malicious", "num_malicious"} if given.keys() & {"malicious", "num_malicious"} else set()
+    return {key: value for key, value in merged.items() if key != "name" and key not in replaced}
 
 
 def _settings(values: dict[str, Any], given: dict[str, Any]) -> SimulationConfig:
@@ -185,7 +218,9 @@ def _table(result: SimulationResult) -> Table:
     for label, key, form in (
         ("test accuracy, last round", "final_accuracy", "{:.2f} %"),
         ("test accuracy, best", "best_accuracy", "{:.2f} %"),
-        ("triggered test samples taken for the target", "attack_success", "{:.2f} %"),
+        ("AUC, last round", "auc", "{:.4f}"),
+        ("test accuracy of the worst class, last round", "worst_class_accuracy", "{:.2f} %"),
+        ("triggered test samples classified as the target", "attack_success", "{:.2f} %"),
         ("filtering precision", "filtering_precision", "{:.3f}"),
         ("filtering recall", "filtering_recall", "{:.3f}"),
         ("mean error of the estimated number of malicious clients", "mean_abs_error_malicious", "{:.2f}"),
@@ -196,9 +231,11 @@ def _table(result: SimulationResult) -> Table:
         ("seconds", "seconds", "{:.1f}"),
     ):
         value = figures.get(key)
-        if value is None and key == "attack_success":
+        if value is None and key in ("attack_success", "auc", "worst_class_accuracy"):
             continue
         table.add_row(label, "-" if value is None else form.format(value))
+        if key == "worst_class_accuracy" and (classes := figures["class_accuracy"].count(",") + 1) <= _MOST_CLASSES:
+            table.add_row(f"of each of {classes} classes (%)", figures["class_accuracy"].replace(",", " "))
     if warned := int((result.rounds["warnings"] != "").sum()):
         table.add_row("rounds with warnings, see rounds.parquet", f"{warned:,}")
     return table

@@ -22,7 +22,7 @@ from fedra.flower.inner import InnerMemory, check_selects, inner_setting
 from fedra.flower.messages import Loan, claimed_metrics, weighted_contents
 from fedra.flower.npy import flat_model
 from fedra.flower.privacy import is_private, needs_equal_weights
-from fedra.rules import Rule
+from fedra.rules import DEFAULT_RULE, Rule
 from fedra.server import Observer, RoundRecord
 from fedra.server.core import Server
 from fedra.server.defence import Outcome
@@ -54,7 +54,7 @@ class Guard(Defended):
         self,
         inner: Strategy,
         *,
-        rule: Rule | str = "fedra",
+        rule: Rule | str = DEFAULT_RULE,
         audit: AuditTarget = None,
         observers: Iterable[Observer] = (),
         on_round: Callable[[RoundRecord], None] | None = None,

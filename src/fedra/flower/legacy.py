@@ -42,7 +42,7 @@ from fedra.flower.parameters import (
 )
 from fedra.flower.privacy import needs_equal_weights
 from fedra.optimizers import ServerOptimizer
-from fedra.rules import Rule
+from fedra.rules import DEFAULT_RULE, Rule
 from fedra.server import Observer, RoundRecord
 from fedra.server.core import Memory, Server
 from fedra.server.disk import OnDiskError
@@ -81,7 +81,7 @@ class _Defended(Strategy):
     _asked_to_evaluate: frozenset[str] | None = None
 
     def _defend(self, memory: Memory, options: DefenceOptions) -> None:
-        given: dict[str, Any] = {"rule": "fedra", **options}
+        given: dict[str, Any] = {"rule": DEFAULT_RULE, **options}
         observers = with_audit(given.pop("audit", None), given.pop("observers", ()))
         self.server = Server(platform="flower", memory=memory, logger=LOGGER, observers=observers, **given)
         weakref.finalize(self, self.server.end)

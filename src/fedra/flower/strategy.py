@@ -17,7 +17,7 @@ from fedra.flower.defended import Aggregated, Defended
 from fedra.flower.messages import drop_arrays, weighted_contents
 from fedra.flower.npy import flat_model
 from fedra.optimizers import ServerOptimizer
-from fedra.rules import Rule
+from fedra.rules import DEFAULT_RULE, Rule
 from fedra.server import Observer, RoundRecord
 from fedra.server.core import Server
 from fedra.server.disk import OnDiskError
@@ -51,7 +51,7 @@ class RobustStrategy(Defended, FedAvg):
     def __init__(
         self,
         *,
-        rule: Rule | str = "fedra",
+        rule: Rule | str = DEFAULT_RULE,
         server_optimizer: ServerOptimizer | str = "sgd",
         audit: AuditTarget = None,
         observers: Iterable[Observer] = (),
@@ -96,9 +96,13 @@ class RobustStrategy(Defended, FedAvg):
         return FedAvg.configure_evaluate(self, server_round, arrays, config, grid)
 
     def _aggregate(self, server_round: int, replies: list[Reply], sent: ArrayRecord) -> Aggregated:
-        weights = flat_model(self.server.form, {name: array.data for name, array in sent.items()})
+        own = {name: array.data for name, array in sent.items()}
         outcome, trained, record = self.server.aggregate(
-            self._step, server_round, replies, weights=weights, release=drop_arrays
+            self._step,
+            server_round,
+            replies,
+            weights=lambda: flat_model(self.server.form, own),
+            release=drop_arrays,
         )
         if trained is None:
             return Aggregated(arrays=None, record=record, metrics=lambda: None)

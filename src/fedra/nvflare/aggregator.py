@@ -26,7 +26,7 @@ from fedra.audit import with_audit
 from fedra.nvflare.parameters import SentModel, arrays_of
 from fedra.nvflare.recipe import chained, check_survives, members, path_text
 from fedra.optimizers import ServerOptimizer
-from fedra.rules import Rule
+from fedra.rules import DEFAULT_RULE, Rule
 from fedra.server import Observer
 from fedra.server.core import Server
 from fedra.server.disk import OnDiskError
@@ -99,7 +99,7 @@ class RobustAggregator(ModelAggregator):
     def __init__(
         self,
         *,
-        rule: Rule | str = "fedra",
+        rule: Rule | str = DEFAULT_RULE,
         server_optimizer: ServerOptimizer | str = "sgd",
         quantity_key: str | None = FLMetaKey.NUM_STEPS_CURRENT_ROUND,
         audit: str | os.PathLike[str] | None = None,
@@ -223,7 +223,7 @@ class RobustAggregator(ModelAggregator):
                 workflow.controller, "optimizer_args"
             ):
                 raise ValueError(
-                    f"{type(workflow.controller).__name__} takes the aggregator's model for a difference; use FedAvg, "
+                    f"{type(workflow.controller).__name__} treats the aggregator's model as a difference; use FedAvg, "
                     "and RobustAggregator(server_optimizer=...)"
                 )
         self._server = self._make_server(*with_audit(self.audit, members(self.observers)))
@@ -247,7 +247,7 @@ class RobustAggregator(ModelAggregator):
         saved = self._server.begin(sent.form)
         self._shift = 0 if saved is None else saved.round - self._current_round()
         if saved is not None and not sent.is_like(saved.arrays):
-            raise ValueError(f"{self.state} holds a model of other types than this job's; move it away to start anew")
+            raise ValueError(f"{self.state} holds a model of other types than this job's; move it away to start again")
         if saved is not None and not sent.equals(saved.arrays):
             self._saved = saved.arrays
             LOGGER.warning(

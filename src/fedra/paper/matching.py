@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from fedra.paper.protocols import read_protocols
@@ -12,10 +12,22 @@ from fedra.simulation import SimulationConfig
 
 
 def paper_grids(outcomes: Iterable[Outcome]) -> frozenset[str]:
-    """Return the grids that are as `fedra paper` makes them: every cell that can be read has a place in the paper."""
+    """Return the grids that are as `fedra paper` makes them: every cell that can be read has a place in the paper.
+
+    An attack that the paper does not have has a place beside all of the paper's attacks.
+    """
     readable = [outcome for outcome in outcomes if outcome.config]
     by_grid = grouped(readable, lambda outcome: outcome.grid)
-    return frozenset(grid for grid, members in by_grid.items() if all(map(has_place, members)))
+    return frozenset(grid for grid, members in by_grid.items() if _is_papers(members))
+
+
+def _is_papers(members: Sequence[Outcome]) -> bool:
+    others = [outcome for outcome in members if not has_place(outcome)]
+    if not all(map(_may_be_added, others)):
+        return False
+    attacks = {outcome.attack for outcome in members}
+    # Only tables take added attacks, and each of them has all three of the paper's.
+    return not others or _attacks() <= attacks
 
 
 def has_place(outcome: Outcome) -> bool:
@@ -28,6 +40,16 @@ def has_place(outcome: Outcome) -> bool:
     if not outcome.attacked:
         return (outcome.setting, outcome.rule) in _clean_places()
     return outcome.attack in _attacks() and (outcome.partition, outcome.setting) in _parts()
+
+
+def _may_be_added(outcome: Outcome) -> bool:
+    """Whether a cell is that of an attack that the paper does not have, in a place of one of its tables."""
+    return (
+        outcome.attacked
+        and outcome.attack not in _attacks()
+        and (outcome.partition, outcome.setting) in _table_parts()
+        and read_protocols().fits(outcome.config)
+    )
 
 
 def published_figure(outcome: Outcome) -> float | None:
@@ -64,9 +86,13 @@ def _attacks() -> frozenset[str]:
 
 
 @cache
+def _table_parts() -> frozenset[tuple[str, str]]:
+    return frozenset((line.partition, line.setting) for line in read_paper().accuracies)
+
+
+@cache
 def _parts() -> frozenset[tuple[str, str]]:
     """Return the partitions and settings of the tables and of the figures that have attacks."""
-    tables = {(line.partition, line.setting) for line in read_paper().accuracies}
     figures = {
         (partition, setting)
         for figure in read_paper().figures
@@ -74,7 +100,7 @@ def _parts() -> frozenset[tuple[str, str]]:
         for setting in figure.grid.get("settings", [SimulationConfig.setting])
         if figure.grid["attacks"] != [NO_ATTACK]
     }
-    return frozenset(tables | figures)
+    return _table_parts() | figures
 
 
 @cache

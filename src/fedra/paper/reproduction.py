@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fedra import checks
+from fedra.attacks import make_attack
 from fedra.data import missing_datasets
 from fedra.experiments import read_results
 from fedra.experiments.grid import Grid
@@ -17,7 +18,7 @@ from fedra.names import nearest
 from fedra.paper.matching import paper_grids
 from fedra.paper.protocols import Protocol, read_protocols
 from fedra.paper.published import BEST_IGNORANT, Figure, read_paper
-from fedra.report.model.outcomes import check_places, outcomes_of, unique
+from fedra.report.model.outcomes import NO_ATTACK, check_places, outcomes_of, unique
 from fedra.rules import Family, rule_class, rule_family
 from fedra.simulation import SimulationConfig
 
@@ -28,7 +29,7 @@ GRID_PREFIX = "paper-"
 
 _HASH_DIGITS = 8
 
-RuleEntry = str | Mapping[str, Any]
+Entry = str | Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +42,8 @@ class Reproduction:
         datasets: those of the protocol; one that stands for one of the paper's takes its place.
         num_seeds: seeds 0, 1, ... of every cell.
         rules: only these of the paper's rules; None: all.
-        added_rules: more rows for the tables, as entries of a grid's `rules`.
+        added_rules: more rows for the tables, and lines for Figure 2, as entries of a grid's `rules`.
+        added_attacks: more columns for the tables, as entries of a grid's `attacks`.
         alpha_q: columns instead of the protocol's.
         data_dir: where data sets are found; None reads FEDRA_DATA.
     """
@@ -51,7 +53,8 @@ class Reproduction:
     datasets: tuple[str, ...] = ("mnist",)
     num_seeds: int = 1
     rules: tuple[str, ...] | None = None
-    added_rules: tuple[RuleEntry, ...] = ()
+    added_rules: tuple[Entry, ...] = ()
+    added_attacks: tuple[Entry, ...] = ()
     alpha_q: tuple[float, ...] | None = None
     data_dir: str | None = None
 
@@ -63,13 +66,15 @@ class Reproduction:
             _check_names("rule of the paper", self.rules, paper_rules())
         for entry in self.added_rules:
             rule_class(_rule_name(entry))
+        for entry in self.added_attacks:
+            _check_attack(entry)
         if self.alpha_q == ():
             raise ValueError("alpha_q is empty; give at least one number")
 
     @property
     def name(self) -> str:
         """The grid's name: the same for the same choice, whatever the order in which it was given."""
-        chosen = [
+        chosen: list[Any] = [
             sorted(set(self.targets)),
             sorted(set(self.datasets)),
             self.num_seeds,
@@ -77,6 +82,9 @@ class Reproduction:
             sorted(json.dumps(entry, sort_keys=True) for entry in self.added_rules),
             sorted(self._alpha_q),
         ]
+        # Names from before there were added attacks stay.
+        if self.added_attacks:
+            chosen.append(sorted(json.dumps(entry, sort_keys=True) for entry in self.added_attacks))
         digest = hashlib.sha256(json.dumps(chosen).encode()).hexdigest()[:_HASH_DIGITS]
         return f"{GRID_PREFIX}{self.protocol}-{digest}"
 
@@ -151,7 +159,7 @@ class Reproduction:
             "partitions": unique(line.partition for line in lines),
             "settings": unique(line.setting for line in lines),
             "rules": [*filter(self._wanted, table_rules(number)), *added],
-            "attacks": unique(line.attack for line in lines),
+            "attacks": [*unique(line.attack for line in lines), *self.added_attacks],
             "alpha_q": self._alpha_q,
         }
 
@@ -159,12 +167,20 @@ class Reproduction:
         grid = _figure(target).grid
         lists = {"partitions": [SimulationConfig.partition], **grid}
         lists["rules"] = list(filter(self._wanted, grid["rules"]))
-        # A figure over alpha_q is drawn over the columns at hand; one at a single alpha_q is about that one.
-        if len(grid.get("alpha_q", ())) > 1:
-            lists["alpha_q"] = self._alpha_q
+        if figure_over_rules(_figure(target)):
+            lists["rules"] += self.added_rules
+        if "alpha_q" in grid:
+            lists["alpha_q"] = self._figure_alpha_q(grid["alpha_q"])
         return lists
 
-    def _wanted(self, entry: RuleEntry) -> bool:
+    def _figure_alpha_q(self, drawn: Sequence[float]) -> list[float]:
+        """Return a figure's alpha_q: the columns at hand; a figure at a single one keeps it unless others are asked."""
+        if len(drawn) > 1:
+            return self._alpha_q
+        asked = drawn if self.alpha_q is None else self.alpha_q
+        return [alpha for alpha in drawn if alpha in asked] or list(asked)
+
+    def _wanted(self, entry: Entry) -> bool:
         return self.rules is None or _rule_name(entry) in self.rules
 
     def _chosen(self, published: Sequence[str]) -> list[str]:
@@ -177,7 +193,7 @@ class Reproduction:
         lists = self._figure_lists(target) if target.startswith("figure") else self._table_lists(target)
         if not lists["rules"]:
             return f"{target} has none of the rules chosen"
-        return f"{target} is about {' and '.join(lists['datasets'])}: {', '.join(self.datasets)} has no part in it"
+        return f"{target} is about {' and '.join(lists['datasets'])}: {', '.join(self.datasets)} is not in it"
 
 
 def paper_rules() -> list[str]:
@@ -194,13 +210,18 @@ def table_rules(number: int) -> list[str]:
     return [*table_rules(number + 1), *(rule for rule in published if rule != BEST_IGNORANT)]
 
 
-def _fits(entry: RuleEntry, number: int) -> bool:
+def figure_over_rules(figure: Figure) -> bool:
+    """Whether a figure compares rules under attack, so that an added one has a line in it."""
+    return figure.grid["attacks"] != [NO_ATTACK] and all(isinstance(entry, str) for entry in figure.grid["rules"])
+
+
+def _fits(entry: Entry, number: int) -> bool:
     """Whether a rule has a place in a table: those without columns for alpha_q are for rules that ignore quantities."""
     ignorant_only = all(rule_class(rule).family is Family.IGNORANT for rule in table_rules(number))
     return not ignorant_only or _family(entry) is Family.IGNORANT
 
 
-def _family(entry: RuleEntry) -> Family:
+def _family(entry: Entry) -> Family:
     if isinstance(entry, str):
         return rule_class(entry).family
     return rule_family(entry["rule"], entry.get("params", {}), entry.get("before"))
@@ -214,7 +235,14 @@ def _number(target: str) -> int:
     return int(target[-1])
 
 
-def _rule_name(entry: RuleEntry) -> str:
+def _check_attack(entry: Entry) -> None:
+    name, parameters = (entry, {}) if isinstance(entry, str) else (str(entry["attack"]), entry.get("params", {}))
+    if name == NO_ATTACK:
+        raise ValueError(f"{name!r} is no attack that could be added: Figure 1 is about rounds without one")
+    make_attack(name, **parameters)
+
+
+def _rule_name(entry: Entry) -> str:
     return entry if isinstance(entry, str) else str(entry["rule"])
 
 

@@ -97,15 +97,15 @@ def figure_rules(number: int) -> tuple[str, ...]:
 
 
 @cache
-def _published_rules(number: int) -> tuple[str, ...]:
-    """Return the rules that a table of the paper has, in its order."""
-    return tuple(unique(line.rule for line in read_paper().accuracies if line.table == number))
+def table_labels() -> frozenset[str]:
+    """Return the rules of the paper's tables."""
+    return frozenset(line.rule for line in read_paper().accuracies)
 
 
 @cache
-def _table_rules() -> frozenset[str]:
-    """Return all rules of the paper's tables."""
-    return frozenset(line.rule for line in read_paper().accuracies)
+def _published_rules(number: int) -> tuple[str, ...]:
+    """Return the rules that a table of the paper has, in its order."""
+    return tuple(unique(line.rule for line in read_paper().accuracies if line.table == number))
 
 
 @cache
@@ -150,7 +150,7 @@ def _numbered(number: int, part: Part, outcomes: Sequence[Outcome]) -> Table | N
     """Return a table of the paper; None where none of its rules was run, or only those that it seeks the best of."""
     rules = _published_rules(number)
     compared = number in read_paper().comparisons
-    added = unique(outcome.rule for outcome in outcomes if outcome.rule not in _table_rules())
+    added = unique(outcome.rule for outcome in outcomes if outcome.rule not in table_labels())
     if not compared:
         added = [rule for rule in added if family_of(rule, outcomes) == Family.IGNORANT]
     if not any(outcome.rule in (*rules, *added) for outcome in outcomes):

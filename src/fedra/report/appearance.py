@@ -23,6 +23,7 @@ DISPLAY_NAMES: Names = {
     "label-flip": "Label flip",
     "lie": "LIE",
     "optimize": "Optimize",
+    "ipm": "IPM",
     "fedavg": "FedAvg",
     "uniform": "Uniform",
     "median": "Median",

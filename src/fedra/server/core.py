@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from fedra import checks
 from fedra.alarms import WarningLimits
 from fedra.cohort import display_id
+from fedra.kernels.rows import Rows
 from fedra.rules import Rule
 from fedra.server.defence import Defence, Outcome
 from fedra.server.disk import DiskPolicy, OnDiskError
@@ -25,7 +26,7 @@ from fedra.server.replies import Reply
 from fedra.server.spill import Spill
 from fedra.server.state import Arrays, SavedState, check_writable, load_state, save_state
 from fedra.server.step import ServerStep
-from fedra.server.vectors import flat_vectors
+from fedra.server.vectors import flat_vectors, rows_in_place
 
 
 class Memory(Protocol):
@@ -132,7 +133,7 @@ class Server:
         if saved is not None:
             if form is not None and not _is_of_form(saved.arrays, form):
                 raise ValueError(
-                    f"{self.state_path} holds another model than the one to start from; move it away to start anew"
+                    f"{self.state_path} holds another model than the one to start from; move it away to start again"
                 )
             self._take_back(saved, form)
             self.done = saved.round
@@ -156,7 +157,18 @@ class Server:
         minus: npt.NDArray[Any] | None,
         release: Callable[[Reply], None] = lambda _: None,
     ) -> Outcome:
-        """Judge replies as vectors, less `minus` where that is given; `release` lets go of a reply's own memory."""
+        """Judge replies as vectors, less `minus` where that is given; `release` lets go of a reply's own memory.
+
+        Where whole models will do, they are judged as they lie in the replies.
+        """
+        rows = rows_in_place(replies, self.form) if minus is None and self.spill is None else None
+        if rows is not None:
+            outcome = self.judge_vectors(server_round, replies, rows)
+            for reply in replies:
+                if not reply.fault:
+                    release(reply)
+                    reply.views = []
+            return outcome
         vectors = flat_vectors(
             replies, self.form, minus=minus, release=release, threads=self.defence.threads, spill=self.spill
         )
@@ -168,28 +180,34 @@ class Server:
         server_round: int,
         replies: list[Reply],
         *,
-        weights: npt.NDArray[Any],
+        weights: npt.NDArray[Any] | Callable[[], npt.NDArray[Any]],
         vectors: list[npt.NDArray[Any]] | None = None,
         release: Callable[[Reply], None] = lambda _: None,
     ) -> tuple[Outcome, Arrays | None, RoundRecord]:
-        """Judge replies and step from `weights`, the model that was sent, as a vector.
+        """Judge replies and step from `weights`, the model that was sent, as a vector, or what makes it.
+
+        What makes it is called when it is needed, for many rules once the replies have gone.
 
         `vectors` are those of the usable replies where they were read already: updates if the rule needs updates, else
         models.
 
         Returns what was judged, the new trained arrays by name, None where the round changes nothing, and the record.
         """
-        minus = weights if self.defence.needs_updates else None
+        make = weights if callable(weights) else lambda: weights
+        minus = make() if self.defence.needs_updates else None
         if vectors is None:
             outcome = self.judge(server_round, replies, minus=minus, release=release)
         else:
             outcome = self.judge_vectors(server_round, replies, vectors)
-        trained, record = step.take(weights, self.form, outcome, of_updates=minus is not None)
+        sent = make() if minus is None else minus
+        trained, record = step.take(sent, self.form, outcome, of_updates=minus is not None)
         if trained is not None:
             self.defence.accept(outcome)
         return outcome, trained, record
 
-    def judge_vectors(self, server_round: int, replies: list[Reply], vectors: list[npt.NDArray[Any]]) -> Outcome:
+    def judge_vectors(
+        self, server_round: int, replies: list[Reply], vectors: Sequence[npt.NDArray[Any]] | Rows
+    ) -> Outcome:
         """Judge replies by vectors that were read already."""
         return self.defence.judge(server_round, replies, vectors=vectors, known=self._known)
 
@@ -257,7 +275,7 @@ class Server:
         except Exception as error:  # the file may hold anything under any name
             raise ValueError(
                 f"{self.state_path} holds what this strategy cannot take back ({short(error, 200)}); use the settings "
-                "that it was saved with, or move it away to start anew"
+                "that it was saved with, or move it away to start again"
             ) from error
 
 

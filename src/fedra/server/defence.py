@@ -14,6 +14,7 @@ import numpy.typing as npt
 from fedra import checks
 from fedra.alarms import Streaks, WarningLimits, round_warnings
 from fedra.cohort import RuleState, Verdict
+from fedra.kernels.rows import Rows
 from fedra.kernels.threads import thread_count
 from fedra.rules import Rule, StatefulRule, make_rule
 from fedra.screening import screen
@@ -86,14 +87,16 @@ class Defence:
             raise ValueError(f"the memory of rule {self.rule.name!r} is not finite")
         self.rule_state = restored
 
-    def judge(self, server_round: int, replies: list[Reply], *, vectors: list[npt.NDArray[Any]], known: int) -> Outcome:
+    def judge(
+        self, server_round: int, replies: list[Reply], *, vectors: Sequence[npt.NDArray[Any]] | Rows, known: int
+    ) -> Outcome:
         """Judge the usable replies by their vectors, which are in the order of the replies without a fault."""
         usable = [reply for reply in replies if not reply.fault]
         screened = screen(
             vectors,
             [reply.claim for reply in usable],
             [reply.client for reply in usable],
-            dimension=vectors[0].size if vectors else None,
+            dimension=None if isinstance(vectors, Rows) or not vectors else vectors[0].size,
             threads=self.threads,
         )
         verdict = self.rule.for_federation(num_clients=max(known, len(usable))).judge(screened, self.rule_state)

@@ -32,7 +32,7 @@ class DiskPolicy:
     def note(self, what: str, error: OSError) -> None:
         """Take notice of what the disk did not take."""
         if self.on_error == "warn":
-            self._logger.warning("fedra: %s could not be written, the run goes on without: %s", what, error)
+            self._logger.warning("fedra: %s could not be written, the run continues without it: %s", what, error)
         else:
             self._logger.error("fedra: %s could not be written, the run ends with this round: %s", what, error)
             self._first = self._first or error

@@ -141,4 +141,4 @@ class Observers:
         self._failures[id(observer)] = self._failures.get(id(observer), 0) + 1
         if self._failures[id(observer)] == 1:
             reason = f"{type(error).__name__}: {clipped(error)}"
-            self._logger.warning("fedra: %s failed, the run goes on: %s", name, reason)
+            self._logger.warning("fedra: %s failed, the run continues: %s", name, reason)

@@ -108,19 +108,19 @@ def load_state(path: Path, writer: str) -> SavedState | None:
             )
     except Exception as error:
         raise ValueError(
-            f"{path} is not a state that fedra saved ({short(error, 120)}); move it away to start anew"
+            f"{path} is not a state that fedra saved ({short(error, 120)}); move it away to start again"
         ) from error
     if version != _VERSION:
         raise ValueError(
-            f"{path} has version {short(version)}, this fedra reads {_VERSION}; move it away to start anew"
+            f"{path} has version {short(version)}, this fedra reads {_VERSION}; move it away to start again"
         )
     if wrote != writer:
         raise ValueError(
             f"{path} was saved by {printable(wrote, 300)}, this is {writer}; use the same settings, or move it away to "
-            "start anew"
+            "start again"
         )
     if fault := _fault(state):
-        raise ValueError(f"{path} is not a state that fedra saved ({fault}); move it away to start anew")
+        raise ValueError(f"{path} is not a state that fedra saved ({fault}); move it away to start again")
     return state
 
 

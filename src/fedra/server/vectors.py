@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedra.kernels.parted import PartedRows, is_piece
 from fedra.kernels.threads import thread_count
 from fedra.server.form import ModelForm
 from fedra.server.replies import Reply
@@ -27,6 +28,14 @@ def less_model(vectors: Sequence[npt.NDArray[Any]], model: npt.NDArray[Any]) -> 
     # What overflows is found by screening.
     with np.errstate(all="ignore"):
         return [vector - model for vector in vectors]
+
+
+def rows_in_place(replies: list[Reply], model: ModelForm) -> PartedRows | None:
+    """Return the usable replies as rows of their own arrays; None where an array would have to be converted first."""
+    views = [reply.views for reply in replies if not reply.fault]
+    if not views or not all(is_piece(view, model.dtype) for row in views for view in row):
+        return None
+    return PartedRows(views, model.dtype)
 
 
 def flat_vectors(

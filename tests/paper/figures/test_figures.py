@@ -5,13 +5,14 @@ import re
 import matplotlib
 import numpy as np
 import pytest
-from tests.paper.paper_results import accuracy_of, paper_data
+from tests.paper.paper_results import accuracy_of, grid_cells, paper_data
 
 from fedra.paper import paper_tables
 from fedra.paper.figures import FIGURES
 from fedra.report.appearance import rule_style
 from fedra.report.figures import FIGURES as REPORT_FIGURES
 from fedra.report.figures.curves import curve_drawing
+from fedra.report.figures.drawing import FORMATS
 
 
 def drawn(data):
@@ -53,6 +54,46 @@ def test_lines_of_figure_2_are_the_means(drawings, cells):
     assert [list(line.get_ydata()) for line in dashed] == [[99.05, 19.24]]
 
 
+def test_figure_2_has_fedra_in_both_panels_and_says_what_its_bars_are(drawings):
+    for axes in drawings["figure2"].figure.axes:
+        lines = [line for line in axes.lines if line.get_color() == rule_style("fedra").colour]
+        assert any(len(line.get_ydata()) == 2 and line.get_linestyle() == "-" for line in lines)
+    for key in ("figure1", "figure2", "figure4", "figure5"):
+        assert drawings[key].caption.endswith("one standard deviation over seeds to either side of the mean.")
+
+
+def test_one_seed_has_no_bars_to_explain(cells):
+    alone = drawn(paper_data(chosen(cells, seed=[0], dataset=["mnist"])))
+    assert all("deviation" not in drawing.caption for drawing in alone.values())
+
+
+def test_an_own_rule_is_foremost_in_figure_2():
+    added = ({"rule": "tests.security.own_rules:KeepAll", "label": "ours"},)
+    drawing = drawn(paper_data(grid_cells(targets=("figure2",), added_rules=added)))["figure2"]
+    (legend,) = drawing.figure.legends
+    assert next(text.get_text() for text in legend.get_texts()) == "ours"
+    for axes in drawing.figure.axes:
+        lines = [line for line in axes.lines if line.get_linestyle() == "-" and len(line.get_ydata()) == 2]
+        foremost = max(lines, key=lambda line: line.get_zorder())
+        assert foremost.get_linewidth() == max(line.get_linewidth() for line in lines)
+        assert [line.get_marker() for line in lines if line.get_zorder() == foremost.get_zorder()] == ["*"]
+
+
+def test_figure_6_is_at_the_papers_claim_or_at_those_asked_for():
+    def titles(**choice):
+        data = paper_data(grid_cells(targets=("figure6",), **choice))
+        (drawing,) = FIGURES["figure6"](data, ())
+        return drawing.caption, [axes.get_title() for axes in drawing.figure.axes]
+
+    caption, panels = titles()
+    assert caption.endswith("alpha_q 10.")
+    assert panels == ["MNIST, Label Flip", "MNIST, LIE", "MNIST, Optimize"]
+    caption, panels = titles(alpha_q=(0.0, 5.0))
+    assert caption.endswith("alpha_q 0, 5.")
+    assert panels[0] == r"MNIST, Label Flip, $\alpha_q$ = 0"
+    assert panels[-1] == r"MNIST, Optimize, $\alpha_q$ = 5"
+
+
 def test_bars_of_figure_5_are_the_means(drawings, cells):
     axes = drawings["figure5"].figure.axes[0]
     heights = sorted(patch.get_height() for patch in axes.patches)
@@ -86,9 +127,9 @@ def test_curves_are_means_over_seeds(data, cells):
     table = next(table for table in paper_tables(data) if table.key == "table2-mnist")
     drawing = curve_drawing(table, data.curves)
     assert [axes.get_title() for axes in drawing.figure.axes] == [
-        rf"{attack}, $\alpha_q$ = 10" for attack in ("Label Flip", "LIE", "Optimize")
+        rf"{attack}, $\alpha_q$ = {alpha}" for attack in ("Label Flip", "LIE", "Optimize") for alpha in (0, 10)
     ]
-    lines = {line.get_color(): line for line in drawing.figure.axes[1].lines}
+    lines = {line.get_color(): line for line in drawing.figure.axes[3].lines}
     assert len(lines) == 6
     own = chosen(cells, dataset=["mnist"], partition=["iid"], setting=["fixed"], attack=["lie"], rule=["fedra"])
     last = np.mean([accuracy_of(cell) for cell in own if cell.alpha_q == 10.0])
@@ -101,8 +142,8 @@ def test_the_same_bytes_and_no_trace_in_the_callers_style(data, tmp_path):
     for name in ("a", "b"):
         next(iter(FIGURES["figure2"](data, ()))).write(tmp_path / name)
     assert dict(matplotlib.rcParams) == before
-    for kind in ("png", "svg"):
+    for kind in FORMATS:
         first, second = ((tmp_path / name / f"figure2.{kind}").read_bytes() for name in ("a", "b"))
         assert first == second
-        assert not re.search(rb"<dc:date>|Matplotlib v", first)
+        assert not re.search(rb"<dc:date>|Matplotlib v|/CreationDate", first)
     assert (tmp_path / "a" / "figure2.png").read_bytes().startswith(b"\x89PNG")

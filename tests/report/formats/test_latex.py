@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.report.formats.making import check_latex, entry, hostile_tables, nasty, row, table
@@ -66,6 +67,19 @@ def test_it_is_a_booktabs_table():
     assert lines.index(r"\midrule") == lines.index(fedra) - 1
     assert r"{\scriptsize\ 1/2 seeds}" in text
     check_latex(text, width=4)
+
+
+@pytest.mark.parametrize(
+    ("title", "number", "published", "begins"),
+    [
+        ("Table 2: MNIST, IID", 2, 99.2, "MNIST, IID. C. In parentheses: published in Table 2."),
+        ("Figure 1: MNIST, IID", None, None, "MNIST, IID. C."),
+        ("mine: MNIST, IID", None, 99.2, "mine: MNIST, IID. C. In parentheses: published."),
+    ],
+)
+def test_the_caption_leaves_the_number_to_latex(title, number, published, begins):
+    text = table_latex(table([row("FedRA", entry(97.0, None, published))], title=title, number=number))
+    assert rf"\caption{{{begins}}}" in text.splitlines()
 
 
 @given(hostile_tables)

@@ -32,7 +32,7 @@ def test_what_is_written(folder, report):
     assert report.page == folder / "report" / "report.html"
     assert [file.name for file in report.tables] == ["result.csv", "rounds.csv", "clients.csv"]
     assert {file.name for file in report.figures} == {
-        f"{name}.{kind}" for name in ("accuracy", "rejections") for kind in ("png", "svg")
+        f"{name}.{kind}" for name in ("accuracy", "rejections") for kind in ("png", "svg", "pdf")
     }
     assert report.counts == {"done": 1}
     assert report.page.stat().st_size < 200_000
@@ -45,7 +45,8 @@ def test_the_page_has_accuracy_rejections_rounds_and_configuration(report):
     assert headings[-1] == "Configuration"
     assert page.all("h1")[0]["text"] == "Run one"
     assert (
-        "Who is malicious is known because the federation is simulated" in page.all("section", id="overview")[0]["text"]
+        "It is known who is malicious because the federation is simulated"
+        in page.all("section", id="overview")[0]["text"]
     )
     command = page.all("code")[0]["text"]
     assert command.startswith("fedra run --num-sampled 16 --attack lie --alpha-q 10")

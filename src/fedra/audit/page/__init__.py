@@ -131,7 +131,7 @@ def _most_dropped(dropped: Sequence[ClientSummary]) -> str:
 <div class="scroll" tabindex="0" role="region" aria-label="Clients that were dropped most"><table class="text">
 <thead><tr><th scope="col">client</th><th scope="col" class="n">dropped</th>
 <th scope="col" class="n wide">median claim</th>
-<th scope="col" class="n wide">speaks for</th><th scope="col">why</th></tr></thead>
+<th scope="col" class="n wide">implied</th><th scope="col">why</th></tr></thead>
 <tbody>
 {rows}</tbody>
 </table></div>"""

@@ -108,8 +108,13 @@ function scale(low, high, from, to) {
   return (value) => from + ((value - low) / (high - low || 1)) * (to - from);
 }
 
-/** Lines over rounds. `series()` gives { name, colour, strong, dash, rounds, values }, `reference` a line to compare with. */
-function lineChart({ label, height = 240, series, reference = null, limits = null, least = null, digits = 2 }) {
+/**
+ * Lines over rounds. `series()` gives { name, colour, strong, dash, rounds, values }, `reference` a line to compare with; over
+ * something else where `over` says what, and `at` what one of them is called.
+ */
+function lineChart({
+  label, height = 240, series, reference = null, limits = null, least = null, digits = 2, over = "rounds", at = (round) => `round ${round}`,
+}) {
   return chart({
     label,
     height,
@@ -125,10 +130,10 @@ function lineChart({ label, height = 240, series, reference = null, limits = nul
       const lastRound = rounds.at(-1) ?? 1;
       const x = scale(0, lastRound, MARGIN.left, width - MARGIN.right);
       const y = scale(yTicks[0], yTicks.at(-1), height - MARGIN.bottom, MARGIN.top);
-      const xTicks = ticks(0, lastRound, width < 420 ? 4 : 6).filter((tick) => tick <= lastRound);
+      const xTicks = ticks(0, lastRound, width < 420 ? 4 : 6).filter((tick) => tick <= lastRound && Number.isInteger(tick));
       const node = svg(
         "g", {},
-        frame({ width, height, xTicks, yTicks, x, y, xLabel: "rounds", xText: String, yText: String }),
+        frame({ width, height, xTicks, yTicks, x, y, xLabel: over, xText: String, yText: String }),
         reference && svg(
           "g", { class: "reference" },
           svg("line", { x1: MARGIN.left, x2: width - MARGIN.right, y1: y(reference.value), y2: y(reference.value) }),
@@ -143,7 +148,7 @@ function lineChart({ label, height = 240, series, reference = null, limits = nul
           .sort((a, b) => b.value - a.value);
         return {
           x: x(round),
-          title: `round ${round}`,
+          title: at(round),
           marks: there.map((line) => ({ y: y(line.value), colour: line.colour })),
           lines: there.map((line) => ({ name: line.name, colour: line.colour, value: figure(line.value, digits) })),
         };

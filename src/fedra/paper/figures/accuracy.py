@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fedra.paper.published import read_paper
-from fedra.paper.tables import ordered_rules, paper_datasets, paper_name, paper_outcomes, stands_for
-from fedra.report.appearance import HONEST, MALICIOUS, NEUTRAL, rule_style
-from fedra.report.figures.drawing import Drawing, label, legend_below, line_looks, panels, percent_axis, styled
+from fedra.paper.tables import ordered_rules, paper_datasets, paper_name, paper_outcomes, stands_for, table_labels
+from fedra.report.appearance import HONEST, MALICIOUS, NEUTRAL, RuleStyle, rule_style, rule_styles
+from fedra.report.figures.drawing import (
+    Drawing,
+    label,
+    legend_below,
+    line_looks,
+    own_first,
+    panels,
+    percent_axis,
+    styled,
+)
 from fedra.report.model import Table
 from fedra.report.model.outcomes import Outcome, ReportData, entry_of, grouped, in_order
 from fedra.rules import Family
@@ -18,6 +27,7 @@ if TYPE_CHECKING:
 
 _FAMILY_COLOURS = {str(Family.IGNORANT): NEUTRAL, str(Family.AWARE): HONEST, str(Family.ROBUST): MALICIOUS}
 _OTHER_FAMILY = "#009e73"
+SPREAD_NOTE = " Thin bars are one standard deviation over seeds to either side of the mean."
 
 
 def without_attack(data: ReportData, _tables: Sequence[Table] = ()) -> Iterator[Drawing]:
@@ -44,7 +54,8 @@ def without_attack(data: ReportData, _tables: Sequence[Table] = ()) -> Iterator[
         for family, colour in families.items():
             grid[0][0].plot([], [], "o", color=colour, label=family)
         legend_below(figure, grid[0][0], columns=len(families))
-    yield Drawing(key="figure1", caption="Figure 1: accuracy without attack, by family of rules.", figure=figure)
+    caption = f"Figure 1: accuracy without attack, by family of rules.{spread_note(dynamic)}"
+    yield Drawing(key="figure1", caption=caption, figure=figure)
 
 
 def _dots(axes: Axes, outcomes: Sequence[Outcome]) -> dict[str, str]:
@@ -76,7 +87,8 @@ def against_quantity(data: ReportData, _tables: Sequence[Table] = ()) -> Iterato
         for outcome in paper_outcomes(data)
         if outcome.setting in definition["settings"]
         and outcome.attack in definition["attacks"]
-        and outcome.rule in (*definition["rules"], "fedra")
+        # Those that the paper does not have are added ones.
+        and (outcome.rule in definition["rules"] or outcome.rule not in table_labels())
         and stands_for(outcome.dataset) in definition["datasets"]
         and outcome.alpha_q is not None
         and outcome.accuracy is not None
@@ -86,12 +98,18 @@ def against_quantity(data: ReportData, _tables: Sequence[Table] = ()) -> Iterato
         return
     alphas = sorted({outcome.alpha_q for outcome in wanted if outcome.alpha_q is not None})
     rules = in_order((outcome.rule for outcome in wanted), definition["rules"])
+    own_rules = {outcome.rule for outcome in wanted if outcome.own}
+    rules = own_first(rules, own_rules.__contains__)
+    looks = dict(zip(rules, rule_styles((rule, rule in own_rules) for rule in rules), strict=True))
     with styled():
         figure, grid = panels(1, len(groups), width=4.2, height=3.4, share_y=True)
+        published = False
         for axes, ((dataset, partition), own) in zip(grid[0], groups.items(), strict=True):
             for rule in rules:
-                _quantity_line(axes, rule, [outcome for outcome in own if outcome.rule == rule], alphas)
-                _published_line(axes, (dataset, partition, own[0].setting), rule, own[0].attack, alphas)
+                members = [outcome for outcome in own if outcome.rule == rule]
+                _quantity_line(axes, looks[rule], members, alphas)
+                part = (dataset, partition, own[0].setting)
+                published |= _published_line(axes, part, rule, own[0].attack, alphas)
             axes.set_xticks(range(len(alphas)), [f"{alpha:g}" for alpha in alphas])
             axes.margins(x=0.08)
             axes.set_xlabel(r"$\alpha_q$")
@@ -99,21 +117,29 @@ def against_quantity(data: ReportData, _tables: Sequence[Table] = ()) -> Iterato
         percent_axis(grid[0][0])
         # Rules may be missing from the first panel, the legend has them all.
         for rule in rules:
-            grid[0][0].plot([], [], label=label(paper_name(rule)), **_line(rule))
-        grid[0][0].plot([], [], "--", color=NEUTRAL, linewidth=1, label="published")
+            grid[0][0].plot([], [], label=label(paper_name(rule)), **_line(looks[rule]))
+        if published:
+            grid[0][0].plot([], [], "--", color=NEUTRAL, linewidth=1, label="published")
         legend_below(figure, grid[0][0], columns=3)
-    yield Drawing(key="figure2", caption="Figure 2: accuracy under LIE against the claimed quantity.", figure=figure)
+    caption = f"Figure 2: accuracy under LIE against the claimed quantity.{spread_note(wanted)}"
+    yield Drawing(key="figure2", caption=caption, figure=figure)
 
 
-def _quantity_line(axes: Axes, rule: str, outcomes: Sequence[Outcome], alphas: Sequence[float]) -> None:
+def spread_note(outcomes: Iterable[Outcome]) -> str:
+    """Return what the thin bars are; empty where there is one seed, and so none of them."""
+    return SPREAD_NOTE if len({outcome.seed for outcome in outcomes}) > 1 else ""
+
+
+def _quantity_line(axes: Axes, style: RuleStyle, outcomes: Sequence[Outcome], alphas: Sequence[float]) -> None:
     entries = [entry_of(outcome for outcome in outcomes if outcome.alpha_q == alpha) for alpha in alphas]
     points = [(place, e.mean, e.std or 0.0) for place, e in enumerate(entries) if e and e.mean is not None]
     if points:
         places, means, spreads = zip(*points, strict=True)
-        axes.errorbar(places, means, yerr=spreads if any(spreads) else None, capsize=2, **_line(rule))
+        axes.errorbar(places, means, yerr=spreads if any(spreads) else None, capsize=2, elinewidth=1, **_line(style))
 
 
-def _published_line(axes: Axes, part: tuple[str, str, str], rule: str, attack: str, alphas: Sequence[float]) -> None:
+def _published_line(axes: Axes, part: tuple[str, str, str], rule: str, attack: str, alphas: Sequence[float]) -> bool:
+    """Draw what the paper has for a rule; return whether there is anything."""
     lines = {
         line.alpha_q: line.accuracy
         for line in read_paper().accuracies
@@ -122,8 +148,8 @@ def _published_line(axes: Axes, part: tuple[str, str, str], rule: str, attack: s
     points = [(place, lines[alpha]) for place, alpha in enumerate(alphas) if alpha in lines]
     if points:
         axes.plot(*zip(*points, strict=True), "--", color=rule_style(rule).colour, linewidth=1, alpha=0.8)
+    return bool(points)
 
 
-def _line(rule: str) -> dict[str, Any]:
-    style = rule_style(rule)
-    return {**line_looks(style), "markersize": 5, "linewidth": 2.6 if style.strong else 1.5}
+def _line(style: RuleStyle) -> dict[str, Any]:
+    return {**line_looks(style), "markersize": 7 if style.strong else 5}

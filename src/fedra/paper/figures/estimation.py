@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from fedra.paper.figures.accuracy import spread_note
 from fedra.paper.published import read_paper
 from fedra.paper.tables import estimation_rules, paper_datasets, paper_name, paper_outcomes, stands_for
 from fedra.report.appearance import rule_style
@@ -55,7 +56,7 @@ def estimation(number: int, data: ReportData, _tables: Sequence[Table] = ()) -> 
         grid[0][0].set_ylim(0, 1.12 * max(outcome.accuracy or 0.0 for outcome in wanted))
         legend_below(figure, grid[0][0], columns=3)
     caption = f"Figure {number}: MCNE against a fixed estimate that is too low (5) or too high (15)."
-    yield Drawing(key=f"figure{number}", caption=caption, figure=figure)
+    yield Drawing(key=f"figure{number}", caption=f"{caption}{spread_note(wanted)}", figure=figure)
 
 
 def _bars(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fedra.files import folder_inside, write_bytes
 from fedra.report.appearance import NEUTRAL, RuleStyle
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FORMATS = ("png", "svg")
+T = TypeVar("T")
+
+FORMATS = ("png", "svg", "pdf")
+# What a format says of when and by what a figure was made.
+_DATED = {"png": ("Software",), "svg": ("Date", "Creator"), "pdf": ("CreationDate", "Creator", "Producer")}
 _DPI = 150
 _LONGEST_LABEL = 36
 _STYLE: Mapping[str, Any] = {
@@ -39,6 +43,8 @@ _STYLE: Mapping[str, Any] = {
     "figure.facecolor": "white",
     "svg.hashsalt": "fedra",
     "svg.fonttype": "path",
+    # Journals refuse the Type 3 fonts that are matplotlib's default.
+    "pdf.fonttype": 42,
 }
 
 
@@ -52,7 +58,7 @@ class Drawing:
     embedded: bool = True
 
     def write(self, folder: Path) -> tuple[Path, ...]:
-        """Write it as PNG and SVG."""
+        """Write it as PNG, SVG and PDF."""
         folder_inside(folder)
         files = tuple(folder / f"{self.key}.{kind}" for kind in FORMATS)
         with styled():
@@ -67,7 +73,7 @@ class Drawing:
     def _bytes(self, kind: str) -> bytes:
         target = io.BytesIO()
         # A date or the version of a library would make other bytes of the same figure.
-        metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+        metadata = dict.fromkeys(_DATED[kind])
         with styled():
             self.figure.savefig(target, format=kind, dpi=_DPI, metadata=metadata)
         return target.getvalue()
@@ -114,7 +120,7 @@ def with_quantity(text: str, alpha_q: float | None, *, between: str = ", ") -> s
 
 
 def line_looks(style: RuleStyle) -> dict[str, Any]:
-    """Return how a rule's line is drawn: one that the figure is about on top and thick, the others behind it."""
+    """Return how a rule's line is drawn: what the figure is about is thick and on top, the others are behind it."""
     return {
         "color": style.colour,
         "marker": style.marker,
@@ -122,6 +128,11 @@ def line_looks(style: RuleStyle) -> dict[str, Any]:
         "alpha": 0.55 if style.faint else 1.0,
         "zorder": 4 if style.strong else 3,
     }
+
+
+def own_first(rules: Iterable[T], own: Callable[[T], bool]) -> list[T]:
+    """Return rules as a legend has them: the user's own before the others, each in their order."""
+    return sorted(rules, key=lambda rule: not own(rule))
 
 
 def percent_axis(axes: Axes, *, low: float = 0.0) -> None:

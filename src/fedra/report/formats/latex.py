@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 
 from fedra.report.model import Column, Entry, Table
 from fedra.untrusted import one_line
 
+_NUMBER = re.compile(r"^(?:Table|Figure) \d+: ")
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -57,12 +59,14 @@ def table_latex(table: Table) -> str:
         )
         for row, best in zip(table.rows, table.best, strict=True)
     ]
-    reading = " In parentheses: published." if table.compared else ""
+    place = "" if table.number is None else f" in Table {table.number}"
+    reading = f" In parentheses: published{place}." if table.compared else ""
     lines = [
         r"\begin{table}[t]",
         r"\centering",
         r"\small",
-        rf"\caption{{{escaped(table.title)}. {escaped(table.caption)}{reading}}}",
+        # LaTeX puts "Table" and a number of its own before it.
+        rf"\caption{{{escaped(_NUMBER.sub('', table.title))}. {escaped(table.caption)}{reading}}}",
         rf"\label{{tab:{table.key}}}",
         rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
         r"\toprule",

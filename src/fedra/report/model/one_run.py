@@ -207,9 +207,9 @@ def explanation(run: OneRun) -> str:
         else f"This run is {run.outcome.status}: the figures are those of its first {len(run.rounds):,} rounds. "
     )
     return (
-        f"{unfinished}One run with seed {run.outcome.seed}: how much of this is chance, other seeds would tell. "
-        "Accuracy is measured on the test data. Who is malicious is known because the federation is simulated; a "
-        "server in use does not know it."
+        f"{unfinished}One run with seed {run.outcome.seed}; runs with other seeds show how much of it is chance. "
+        "Accuracy is measured on the test data. It is known who is malicious because the federation is simulated; a "
+        "real server does not know it."
     )
 
 
@@ -222,8 +222,9 @@ def rejection_text(run: OneRun) -> str:
     if not rejected:
         return (
             f"The rule rejected nobody in {len(run.rounds):,} rounds, in which {totals['malicious']:,} of "
-            f"{totals['malicious'] + totals['honest']:,} replies were of malicious clients. A rule that gives weights, "
-            "or combines all updates coordinate by coordinate, may hold without rejecting; accuracy says whether so."
+            f"{totals['malicious'] + totals['honest']:,} replies came from malicious clients. A rule that gives "
+            "weights, or combines all updates coordinate by coordinate, may withstand an attack without rejecting "
+            "anybody; the accuracy shows whether it does."
         )
     return (
         f"In {len(run.rounds):,} rounds the rule rejected {totals['caught']:,} of {totals['malicious']:,} replies of "

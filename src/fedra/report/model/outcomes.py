@@ -108,6 +108,11 @@ class ReportData:
         """Take the results apart."""
         return cls(results=results, outcomes=tuple(outcomes_of(results.cells)))
 
+    @classmethod
+    def of_cells(cls, cells: pd.DataFrame) -> ReportData:
+        """Take apart the cells alone, as `read_results` gives them: enough for tables, without curves and scores."""
+        return cls.of(Results(cells=cells, curves=pd.DataFrame(), scores=pd.DataFrame()))
+
     def name(self, label: str) -> str:
         """Return what people call something."""
         return display_name(label, self.names)

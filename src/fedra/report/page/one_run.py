@@ -59,7 +59,7 @@ def run_context(run: OneRun) -> dict[str, Any]:
         "rounds_left_out": ""
         if listed is run.rounds
         else "Rounds in which accuracy was measured; tables/rounds.csv has all of them.",
-        "remarks": TextTable(label="Warnings and notes", heads=("round", "", "what"), lines=_remarks(run.rounds)),
+        "remarks": TextTable(label="Warnings and notes", heads=("round", "kind", "what"), lines=_remarks(run.rounds)),
         "command": repeating_command(run.outcome.config),
         "settings": TextTable(
             label="Configuration",

@@ -19,7 +19,7 @@ function replyColumns(data) {
   const number = (title, name, narrow) => ({ title, numeric: true, narrow, descending: true, value: (at) => columns[name][at] });
   return [
     { title: "became", value: (at) => columns.state[at], cell: (at) => [mark(columns.state[at]), ` ${STATES[columns.state[at]]}`], class: "state" },
-    number("claim", "claim", true), number("speaks for", "implied", true), number("score", "score", true),
+    number("claim", "claim", true), number("implied", "implied", true), number("score", "score", true),
     number("cut", "cut", false), number("weight", "weight", false),
     { title: "why", value: (at) => texts[columns.reason[at]], cell: (at) => texts[columns.reason[at]] || "–", class: "why" },
   ];
@@ -39,7 +39,7 @@ function openClient(client, round = null) {
   });
   opened(
     `Client ${clients.name[client]}`,
-    [[clients.replies[client].toLocaleString("en"), "replies"], [clients.dropped[client].toLocaleString("en"), "dropped"], [clients.unusable[client].toLocaleString("en"), "of them unusable"], [short(clients.claim[client]), "median claim"], [short(clients.implied[client]), "its updates speak for"]],
+    [[clients.replies[client].toLocaleString("en"), "replies"], [clients.dropped[client].toLocaleString("en"), "dropped"], [clients.unusable[client].toLocaleString("en"), "of them unusable"], [short(clients.claim[client]), "median claim"], [short(clients.implied[client]), "implied by its updates"]],
     el("div", { class: "strips" }, strip.picture, roundAxis(data, width)), key(), host,
   );
   const runs = new Set(rounds.run).size > 1;

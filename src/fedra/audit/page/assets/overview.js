@@ -79,10 +79,10 @@ function weights(data) {
   };
 }
 
-/** Claims against what updates speak for, both as medians of a client, on logarithmic axes. */
+/** Claims against what updates imply, both as medians of a client, on logarithmic axes. */
 function claims(data) {
   return chart({
-    label: "Median claim of each client against what its updates speak for",
+    label: "Median claim of each client against the quantity that its updates imply",
     height: 300,
     draw(width, height) {
       const { clients } = data();
@@ -115,7 +115,7 @@ function claims(data) {
           marks: [],
           lines: [
             { name: "claims", colour: BLUE, value: short(clients.claim[at]) },
-            { name: "updates speak for", colour: GREEN, value: short(clients.implied[at]) },
+            { name: "implied by its updates", colour: GREEN, value: short(clients.implied[at]) },
             { name: "dropped", colour: RED, value: `${clients.dropped[at]} of ${clients.replies[at]}` },
           ],
           open: () => openClient(at),
@@ -145,8 +145,8 @@ function overview(host, data) {
       add("Replies.", "Kept, dropped by the rule, and unusable, in each round.", overRounds(data, { label: "Kept, dropped and unusable replies over rounds", series: outcomes(data), stacked: true }), key()),
       add("Weights.", "What one client weighs in a round's result.", overRounds(data, { label: "Largest and median weight over rounds", series: weights(data), yText: (tick) => String(tick) }), lines([["largest weight of one client", BLUE], ["median weight", GREEN, "5 4"]])),
       implied()
-        ? add("Claims.", `A client below the line claims more than its updates speak for.${data().clients.name.length > MOST_POINTS ? ` The ${MOST_POINTS.toLocaleString("en")} that were dropped most.` : ""}`, claims(data), el("p", { class: "keys" }, el("span", { class: "key" }, "● kept in half of its replies or more"), el("span", { class: "key" }, "▲ dropped in more than half")))
-        : el("figure", {}, el("figcaption", {}, el("b", {}, "Claims."), " This rule does not estimate what an update speaks for.")),
+        ? add("Claims.", `A client below the line claims more than its updates imply.${data().clients.name.length > MOST_POINTS ? ` The ${MOST_POINTS.toLocaleString("en")} that were dropped most.` : ""}`, claims(data), el("p", { class: "keys" }, el("span", { class: "key" }, "● kept in half of its replies or more"), el("span", { class: "key" }, "▲ dropped in more than half")))
+        : el("figure", {}, el("figcaption", {}, el("b", {}, "Claims."), " This rule does not estimate what an update implies.")),
     ] : []));
   };
   draw();

@@ -9,14 +9,14 @@ function clientList() {
     host: document.getElementById("clients"), title: "Clients", label: "clients", text: key(), sorted: 3,
     rows: () => current.clients.name.map((_, at) => at),
     words: (at) => `${current.clients.name[at]} ${current.clients.why[at]}`,
-    choices: [["all clients", () => true], ["dropped at least once", (at) => current.clients.dropped[at] > 0], ["never dropped", (at) => !current.clients.dropped[at]], ["unusable replies", (at) => current.clients.unusable[at] > 0], ["claims twice what it speaks for", (at) => current.clients.claim[at] > 2 * (current.clients.implied[at] ?? Infinity)]],
+    choices: [["all clients", () => true], ["dropped at least once", (at) => current.clients.dropped[at] > 0], ["never dropped", (at) => !current.clients.dropped[at]], ["unusable replies", (at) => current.clients.unusable[at] > 0], ["claims twice its implied quantity", (at) => current.clients.claim[at] > 2 * (current.clients.implied[at] ?? Infinity)]],
     columns: [
       { title: "client", value: (at) => current.clients.name[at], cell: (at) => el("button", { type: "button", class: "link", "aria-haspopup": "dialog", onclick: () => openClient(at) }, current.clients.name[at]) },
       { title: "replies", numeric: true, descending: true, value: (at) => current.clients.replies[at] },
       { title: "dropped", numeric: true, descending: true, value: (at) => current.clients.dropped[at] },
       { title: "share", numeric: true, descending: true, value: (at) => current.clients.dropped[at] / (current.clients.replies[at] || 1), cell: (at) => `${Math.round((100 * current.clients.dropped[at]) / (current.clients.replies[at] || 1))} %` },
       { title: "median claim", numeric: true, descending: true, value: (at) => current.clients.claim[at] },
-      { title: "speaks for", numeric: true, descending: true, narrow: false, value: (at) => current.clients.implied[at] },
+      { title: "implied", numeric: true, descending: true, narrow: false, value: (at) => current.clients.implied[at] },
       { title: "rounds", class: "time", under: () => roundAxis(current, stripWidth()), cell: (at) => {
         const { picture, roundAt } = timeline(current, current.ofClient(at), stripWidth(), words(current, at));
         picture.addEventListener("click", (event) => openClient(at, roundAt(event.clientX - picture.getBoundingClientRect().left)));

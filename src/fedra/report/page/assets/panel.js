@@ -164,7 +164,7 @@ function scores(entry) {
     histogram({ label: "Scores of benign and malicious clients", bins: data.bins, groups }).box,
     el("div", { class: "keys" }, groups.map((group) => el("span", { class: "key block", colour: group.colour }, el("i"),
       `${group.name} (${group.counts.reduce((sum, count) => sum + count, 0).toLocaleString("en")})`))),
-    el("p", { class: "caption" }, "Share of each group by score, over the last 50 rounds. Apart is good."));
+    el("p", { class: "caption" }, "Share of each group by score, over the last 50 rounds. The farther apart, the better."));
 }
 
 function settings(entry) {

@@ -25,7 +25,7 @@ if (run.scores) {
     histogram({ label: "Scores of honest and malicious clients", bins: run.bins, groups }).box,
     el("div", { class: "keys" }, groups.map((group) => el("span", { class: "key block", colour: group.colour }, el("i"),
       `${group.name} (${group.counts.reduce((sum, count) => sum + count, 0).toLocaleString("en")})`))),
-    el("p", { class: "caption" }, "Share of each group by score, over the last 50 rounds. Apart is good."));
+    el("p", { class: "caption" }, "Share of each group by score, over the last 50 rounds. The farther apart, the better."));
 }
 const command = document.querySelector(".command");
 command.append(copyButton(command.querySelector("code")));
