@@ -10,7 +10,7 @@ export RAY_USAGE_STATS_ENABLED = 0
 export NO_MKDOCS_2_WARNING = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser test-deploy docs build notebooks fuzz check format bench bench-simulation bench-flower bench-grids bench-audit bench-attackers bench-scale contest reproduction clean
+.PHONY: help install demo test test-browser test-deploy docs build notebooks fuzz check format bench bench-simulation bench-flower bench-grids bench-audit bench-attackers bench-scale bench-growth contest reproduction clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -83,6 +83,9 @@ bench-attackers: $(STAMP) ## Measure what attackers get of a round under each ru
 bench-scale: $(STAMP) ## Aggregate files against reading them; OPTIONS="--dimension 4e8 --fedra-only" writes 16 GB
 	$(BIN)/python benchmarks/scale.py $(OPTIONS)
 
+bench-growth: $(STAMP) ## Time and memory as clients and values grow, large rounds, Ray; draws the figure of docs/scale.md
+	$(BIN)/python benchmarks/growth.py $(OPTIONS)
+
 contest: $(STAMP) ## Hold the contest of all rules and write results/contest; hours, and it goes on where it stopped
 	$(BIN)/fedra contest --out runs/contest --no-report
 	$(BIN)/fedra contest --broken --out runs/contest --no-report
@@ -91,6 +94,7 @@ contest: $(STAMP) ## Hold the contest of all rules and write results/contest; ho
 reproduction: $(STAMP) ## Put the tables of results/ into README and docs
 	$(BIN)/python benchmarks/reproduction.py
 	$(BIN)/python benchmarks/contest.py
+	$(BIN)/python benchmarks/silos.py
 
 bench-flower: $(STAMP) ## Compare the Flower strategies with Flower's own
 	$(BIN)/python benchmarks/flower.py

@@ -20,7 +20,7 @@ from harness import quote
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results"
-PAGES = (ROOT / "README.md", ROOT / "docs" / "reproduction.md", ROOT / "docs" / "security.md")
+PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in ("reproduction-tables", "reproduction-studies", "security"))
 IMAGES = ROOT / "docs" / "images"
 PICTURES = ("curves-table2-mnist", "figure6")
 
