@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 import fedra
 from fedra.audit import read_trail
 from fedra.cli import app
+from fedra.cli import console as shared
 
 # The package has the command of the same name in its place.
 command = importlib.import_module("fedra.cli.aggregate")
@@ -175,8 +176,8 @@ def test_a_line_of_progress_fits_a_narrow_terminal(width: int, monkeypatch: pyte
 
 def test_without_a_terminal_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
-    monkeypatch.setattr(command, "errors", Console(file=screen, width=80))
-    monkeypatch.setattr(command, "_SECONDS_BETWEEN_LINES", -1.0)
+    monkeypatch.setattr(shared, "errors", Console(file=screen, width=80))
+    monkeypatch.setattr(shared, "SECONDS_BETWEEN_LINES", -1.0)
     with command._progress(quiet=False) as step:
         step("pass 1", 800_000_000, 1_600_000_000)
     assert screen.getvalue() == "pass 1: 0.8 of 1.6 GB\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import signal
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from rich.table import Table
 
 from fedra import checks
 from fedra.cli import console
-from fedra.cli.console import errors_reported, print_table, terminated_as_interrupted
+from fedra.cli.console import errors_reported, interruptible, print_table
 
 
 def raising(error: Exception) -> Callable[[], None]:
@@ -82,8 +83,56 @@ def test_a_table_is_framed_on_a_terminal_only(
     assert line.split() == ["a", *["long"] * 30]
 
 
-def test_sigterm_is_an_interrupt_and_afterwards_what_it_was() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), terminated_as_interrupted():
-        signal.raise_signal(signal.SIGTERM)
-    assert signal.getsignal(signal.SIGTERM) is before
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_request_to_stop_is_an_interrupt_and_afterwards_what_it_was(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        signal.raise_signal(number)
+    assert signal.getsignal(number) is before
+
+
+def lose_an_interrupt(done: list[str]) -> None:
+    with interruptible() as check:
+        check()
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        done.append("went on")
+        check()
+        done.append("never")
+
+
+def test_an_interrupt_that_is_dropped_comes_again() -> None:
+    done: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        lose_an_interrupt(done)
+    assert done == ["went on"]
+
+
+def test_one_that_is_dropped_and_never_asked_for_comes_at_the_end() -> None:
+    with pytest.raises(KeyboardInterrupt), interruptible(), contextlib.suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def compile_something(*, interrupted: bool) -> None:
+    with interruptible():
+        try:
+            if interrupted:
+                signal.raise_signal(signal.SIGINT)
+        finally:
+            raise SystemError("a compiler failed")
+
+
+@pytest.mark.parametrize(("interrupted", "raised"), [(True, KeyboardInterrupt), (False, SystemError)])
+def test_an_error_made_of_an_interrupt_is_one(interrupted: bool, raised: type[BaseException]) -> None:
+    with pytest.raises(raised):
+        compile_something(interrupted=interrupted)
+
+
+def test_where_ctrl_c_is_ignored_it_stays_so() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interruptible():
+            signal.raise_signal(signal.SIGINT)
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

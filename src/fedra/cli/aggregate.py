@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Column
 
-from fedra.cli.console import console, errors, errors_reported, is_terminal
+from fedra.cli.console import console, errors, errors_reported, interruptible, is_terminal, now_and_then
 from fedra.cli.options import AsJson, Engines, Parameters, Quiet, RayAddress
 from fedra.cohort import display_id, number_text
 from fedra.names import parse_parameter
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from fedra.updates import UpdateFiles
     from fedra.updates.aggregation import Aggregated
 
-_SECONDS_BETWEEN_LINES = 5.0
 # Called with what is being done, how many bytes of it are, and of how many.
 Step = Callable[[str, int, int], None]
 
@@ -84,7 +82,16 @@ def aggregate(
                 _show_plan(opened, claims, chosen, out, as_json=as_json)
             return
         trail = audit or (out.with_name(f"{out.name}.audit.jsonl") if explain else None)
-        with _workers(engine, ray_address, workers) as elsewhere, _progress(quiet=quiet or as_json) as step:
+        with (
+            interruptible() as check,
+            _workers(engine, ray_address, workers) as elsewhere,
+            _progress(quiet=quiet or as_json) as show,
+        ):
+
+            def step(what: str, done: int, of: int) -> None:
+                check()
+                show(what, done, of)
+
             size = sum(map(_size, updates))
             done = aggregation.aggregate(
                 *(updates, claims),
@@ -211,7 +218,7 @@ def _progress(*, quiet: bool) -> Iterator[Step]:
         yield lambda what, done, of: None
         return
     if not is_terminal():
-        yield _now_and_then()
+        yield now_and_then(lambda what, done, of: f"{what}: {done / 1e9:.1f} of {of / 1e9:.1f} GB")
         return
     plain = Column(no_wrap=True)
     # So that a line fits into a terminal of 60 columns.
@@ -231,15 +238,3 @@ def _progress(*, quiet: bool) -> Iterator[Step]:
             bars.update(tasks[what], completed=done, total=of)
 
         yield draw
-
-
-def _now_and_then() -> Step:
-    last = time.monotonic()
-
-    def step(what: str, done: int, of: int) -> None:
-        nonlocal last
-        if time.monotonic() - last > _SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
-            errors.print(f"{what}: {done / 1e9:.1f} of {of / 1e9:.1f} GB", soft_wrap=True, markup=False)
-
-    return step

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from rich.table import Column
 from fedra.assess import USUAL_BUDGET, USUAL_RULES
 from fedra.assess.federation import USUAL_RATIO, USUAL_ROUNDS, USUAL_SAMPLED
 from fedra.assess.rounds import USUAL_DIMENSION, USUAL_SIGNAL
-from fedra.cli.console import console, errors, errors_reported, is_terminal
+from fedra.cli.console import console, errors, errors_reported, interruptible, is_terminal, now_and_then
 from fedra.cli.options import Quiet
 from fedra.names import parse_spec
 from fedra.rules import Rule, make_rule
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from fedra.assess import Federation, HonestRounds
     from fedra.assess.sources import Source
 
-_SECONDS_BETWEEN_LINES = 5.0
 _PLAIN_WIDTH = 120
 _RULE_FORM = "write it as median, 'median before=nnm' or 'my_rules:Mine cap=50 label=Mine'"
 
@@ -101,7 +99,12 @@ def assess(
             honest = assessing.SyntheticRounds(
                 federation=federation, seed=seed, signal=signal, difference=difference, dimension=dimension
             )
-        with _progress(quiet=quiet) as step:
+        with interruptible() as check, _progress(quiet=quiet) as show:
+
+            def step(label: str, share: float) -> None:
+                check()
+                show(label, share)
+
             found = assessing.assess(
                 *(federation, USUAL_RULES if rules is None else rules),
                 rounds=honest, budget=budget, seed=seed, progress=step,
@@ -222,7 +225,7 @@ def _progress(*, quiet: bool) -> Iterator[Step]:
         yield lambda label, share: None
         return
     if not is_terminal():
-        yield _now_and_then()
+        yield now_and_then(lambda label, share: f"asking {label}: {share:.0%} of all")
         return
     plain = Column(no_wrap=True)
     columns = (
@@ -234,15 +237,3 @@ def _progress(*, quiet: bool) -> Iterator[Step]:
     with Progress(*columns, console=errors, transient=True) as bar:
         task = bar.add_task("asking rules", total=1.0)
         yield lambda label, share: bar.update(task, completed=share, description=f"asking {label}" if label else "done")
-
-
-def _now_and_then() -> Step:
-    last = time.monotonic()
-
-    def step(label: str, share: float) -> None:
-        nonlocal last
-        if time.monotonic() - last > _SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
-            errors.print(f"asking {label}: {share:.0%} of all", soft_wrap=True, markup=False)
-
-    return step

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import ParamSpec
 
 import typer
 from rich.console import Console
@@ -19,6 +22,9 @@ from fedra.untrusted import one_line
 
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
+
+Arguments = ParamSpec("Arguments")
+SECONDS_BETWEEN_LINES = 5.0
 
 _PACKAGE = Path(fedra.__file__).parent
 _PLAIN_WIDTH = 10_000
@@ -55,10 +61,48 @@ def is_terminal() -> bool:
 
 
 @contextmanager
-def terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM do as Ctrl-C: a killed run resumes from its last checkpoint, one asked to stop writes one first."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def interruptible() -> Iterator[Callable[[], None]]:
+    """Let Ctrl-C and SIGTERM end what is inside with KeyboardInterrupt, and yield what to call now and then.
+
+    An interrupt may fall into code that drops it (a finalizer, a callback from C) or makes another error of it (a
+    compiler). What is yielded raises one that was dropped again; an error that follows one is taken for it. A SIGTERM
+    is a request to stop: a killed run resumes from its last checkpoint, one asked to stop writes one first. Where
+    Ctrl-C is ignored it stays so.
+    """
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        asked = True
+        raise KeyboardInterrupt
+
+    def check() -> None:
+        if asked:
+            raise KeyboardInterrupt
+
+    numbers = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        numbers.append(signal.SIGINT)
+    before = {number: signal.signal(number, ask) for number in numbers}
     try:
-        yield
+        yield check
+        check()
+    except Exception:
+        check()
+        raise
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def now_and_then(line: Callable[Arguments, str]) -> Callable[Arguments, None]:
+    """Return what prints a line on stderr, made of what it is called with, at most every few seconds."""
+    last = time.monotonic()
+
+    def step(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        nonlocal last
+        if time.monotonic() - last > SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
+            errors.print(line(*args, **kwargs), soft_wrap=True, markup=False)
+
+    return step

@@ -16,7 +16,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from fedra.cli.console import console, errors, is_terminal, print_table, terminated_as_interrupted
+from fedra.cli.console import console, errors, interruptible, is_terminal, print_table
 from fedra.cli.options import Engines
 from fedra.data import dataset_status
 from fedra.experiments import (
@@ -159,7 +159,7 @@ def run_plan(plan: Plan, options: EngineOptions, *, silent: bool, track: Sequenc
     tally = Tally({job.run: job.config for job in plan.missing}, workers=options.at_once)
     started = time.monotonic()
     try:
-        with terminated_as_interrupted(), grid_progress(tally, quiet=silent) as watch:
+        with interruptible(), grid_progress(tally, quiet=silent) as watch:
             outcome = run_grid(
                 plan.cells,
                 out=plan.folder,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from fedra.cli.console import console, errors, errors_reported, is_terminal
+from fedra.cli.console import console, errors, errors_reported, is_terminal, now_and_then
 
 if TYPE_CHECKING:
     from fedra.report import Report
 
-_SECONDS_BETWEEN_LINES = 10.0
 
 Step = Callable[[str, int, int], None]
 
@@ -105,16 +103,4 @@ def _progress(*, quiet: bool) -> Iterator[Step | None]:
 
             yield draw
     else:
-        yield _now_and_then()
-
-
-def _now_and_then() -> Step:
-    last = time.monotonic()
-
-    def step(what: str, done: int, of: int) -> None:
-        nonlocal last
-        if time.monotonic() - last > _SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
-            errors.print(f"{what}: {done} of {of}", soft_wrap=True, markup=False)
-
-    return step
+        yield now_and_then(lambda what, done, of: f"{what}: {done} of {of}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,11 +12,11 @@ import typer
 from rich.table import Table
 
 from fedra import checks
-from fedra.cli.console import console, errors, errors_reported, print_table, terminated_as_interrupted
+from fedra.cli.console import console, errors, errors_reported, interruptible, print_table
 from fedra.cli.options import DataDir, Parameters, Track
 from fedra.cli.progress import progress_bar
 from fedra.names import parse_parameter
-from fedra.server import Observer, RunInfo
+from fedra.server import Observer, RoundRecord, RunInfo
 
 if TYPE_CHECKING:
     from fedra.simulation import SimulationConfig, SimulationResult
@@ -139,8 +140,8 @@ def run(
         label = f"{before}{settings.rule} / {settings.attack}"
         trackers, seen = make_trackers(track or ()), _Begun()
         try:
-            with terminated_as_interrupted(), progress_bar(label, settings.rounds, quiet=quiet or as_json) as bars:
-                observers = (*bars, *trackers)
+            with interruptible() as check, progress_bar(label, settings.rounds, quiet=quiet or as_json) as bars:
+                observers = (_Stopping(check), *bars, *trackers)
                 if resume_ is not None:
                     result = resume(resume_, observers=(*observers, seen), trust=trust, rounds=given.get("rounds"))
                 else:
@@ -158,6 +159,17 @@ def run(
             errors.print("all rounds are done already; --rounds MORE extends the run", soft_wrap=True, markup=False)
         print_table(_table(result))
         console.print(f"records: {folder}", soft_wrap=True, markup=False)
+
+
+class _Stopping(Observer):
+    """Asks after every round whether an interrupt was lost in it."""
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        self._check = check
+
+    def round(self, record: RoundRecord) -> None:
+        """Ask."""
+        self._check()
 
 
 class _Begun(Observer):
