@@ -13,6 +13,7 @@ from tests.report.small_grid import small_grid
 from typer.testing import CliRunner, Result
 
 from fedra.cli import app
+from fedra.experiments import Results
 
 
 @pytest.fixture(scope="module")
@@ -95,3 +96,23 @@ def test_as_a_process(folder: Path, tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "page: " in done.stdout
+
+
+def test_results_are_added_to_those_that_are_there(folder: Path, tmp_path: Path) -> None:
+    """The runs may be gone by the time that others are done."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    small_grid(first, leave_out=("median",))
+    small_grid(second, leave_out=("fedra",))
+    small = tmp_path / "small"
+    for source, options in ((first, ()), (second, ("--add",))):
+        done = call(source, "--out", tmp_path / "out", "--compact", small, "--no-figures", *options)
+        assert done.exit_code == 0, done.output
+    cells = Results.read(small).cells
+    assert set(cells.loc[cells["status"] == "done", "rule"]) == set(Results.read(first).cells["rule"])
+    assert (cells["status"] == "done").all()
+
+
+def test_adding_needs_somewhere_to_add_to(folder: Path, tmp_path: Path) -> None:
+    done = call(folder, "--out", tmp_path / "out", "--add", "--no-figures")
+    assert done.exit_code == 2
+    assert "give --compact FOLDER" in done.stderr

@@ -100,6 +100,54 @@ def test_files_say_the_same_as_the_folder(whole, tmp_path):
     assert metadata.row_group(0).column(0).compression == "ZSTD"
 
 
+def parts(results, chosen):
+    """The results of these runs alone."""
+    return Results(
+        **{
+            field.name: (frame := getattr(results, field.name))[frame["run"].isin(chosen)].reset_index(drop=True)
+            for field in dataclasses.fields(results)
+        }
+    )
+
+
+def in_order(frame):
+    return frame.sort_values(list(frame.columns), ignore_index=True)
+
+
+@pytest.mark.parametrize("overlap", [0, 2, 100])
+def test_parts_added_up_are_the_whole(whole, overlap):
+    results = Results.read(whole)
+    runs = sorted(set(results.cells["run"]))
+    half = len(runs) // 2
+    later = parts(results, runs[max(0, half - overlap) :])
+    found = later.added_to(parts(results, runs[:half]))
+    for field in dataclasses.fields(results):
+        pd.testing.assert_frame_equal(
+            in_order(getattr(found, field.name)), in_order(getattr(results, field.name)), check_categorical=False
+        )
+
+
+def test_of_two_the_one_that_is_done_counts_and_of_two_done_the_later(whole):
+    results = Results.read(whole)
+    run = some_run(whole, "fedra")
+    own = results.cells["run"] == run
+
+    def changed(**values):
+        cells = results.cells.assign(**{name: results.cells[name].mask(own, value) for name, value in values.items()})
+        curves = results.curves.assign(caught=results.curves["caught"].mask(results.curves["run"] == run, 77))
+        return dataclasses.replace(results, cells=cells, curves=curves)
+
+    def of_run(found):
+        caught = found.curves.loc[found.curves["run"] == run, "caught"]
+        return found.cells.loc[found.cells["run"] == run, "final_accuracy"].iloc[0], (caught == 77).all()
+
+    assert of_run(changed(final_accuracy=12.5).added_to(results)) == (12.5, True)
+    before = of_run(results)
+    assert of_run(results.added_to(changed(final_accuracy=12.5))) == before
+    assert of_run(changed(final_accuracy=12.5, status="unfinished").added_to(results)) == before
+    assert of_run(results.added_to(changed(final_accuracy=12.5, status="failed"))) == before
+
+
 def test_where_the_data_lay_is_not_told(tmp_path):
     secret = str(tmp_path / "secret")
     small_grid(

@@ -28,6 +28,9 @@ def report(
     compact: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write the results here too, as three small files.")
     ] = None,
+    add: Annotated[
+        bool, typer.Option("--add", help="Add to what --compact FOLDER holds already, and report all of it.")
+    ] = False,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     no_figures: Annotated[
         bool, typer.Option("--no-figures", help="No PNG, SVG and PDF, which need matplotlib.")
@@ -49,6 +52,7 @@ def report(
                 title=title,
                 figures=not no_figures,
                 compact=compact,
+                added=add,
                 progress=progress,
                 reference=combined(CONTEST, PAPER),
             )

@@ -43,6 +43,9 @@ CURVE_TYPES = {
 _FORMER_NAMES = {"wrongly_rejected": "wronged"}
 SCORE_TYPES = {"run": "string", "malicious": "bool", "low": "float64", "high": "float64", "count": "int64"}
 
+CELL_KEY = ("grid", "dataset", "partition", "setting", "rule", "attack", "alpha_q", "seed", "run")
+"""What tells one line of the cells from another."""
+
 _NEEDED = (
     *("grid", "dataset", "partition", "setting", "rule", "attack", "alpha_q", "seed"),
     *("run", "status", "error", "config", "final_accuracy", "num_clients"),
@@ -94,6 +97,25 @@ class Results:
         raise ValueError(
             f"{path} holds no results: neither grids/ and runs/, as fedra grid and fedra paper write them, "
             f"nor {CELLS}, {CURVES} and {SCORES}"
+        )
+
+    def added_to(self, earlier: Results) -> Results:
+        """Return these results and what others hold besides, such as those of runs whose folders are gone.
+
+        A run of both is taken from here, unless it is done only there. Grids, cells and runs keep their names.
+        """
+        done, done_before = (set(cells.loc[cells["status"] == "done", "run"]) for cells in (self.cells, earlier.cells))
+        own = done | (set(self.cells["run"]) - done_before)
+        key = [*CELL_KEY]
+        both = pd.concat([self.cells[self.cells["run"].isin(own)], earlier.cells, self.cells], ignore_index=True)
+
+        def joined(now: pd.DataFrame, before: pd.DataFrame, types: dict[str, str]) -> pd.DataFrame:
+            return _joined([now[now["run"].isin(own)], before[~before["run"].isin(own)]], types)
+
+        return Results(
+            cells=both.drop_duplicates(key, ignore_index=True).astype(_types_of(both)),
+            curves=joined(self.curves, earlier.curves, CURVE_TYPES),
+            scores=joined(self.scores, earlier.scores, SCORE_TYPES),
         )
 
     def write(self, path: Path | str) -> None:
@@ -226,6 +248,11 @@ def _histogram(name: str, clients: dict[str, npt.NDArray[Any]]) -> pd.DataFrame:
             )
         )
     return pd.concat(lines, ignore_index=True)
+
+
+def _types_of(cells: pd.DataFrame) -> dict[Any, Any]:
+    types = {**CELL_TYPES, **FIGURE_TYPES, **TREATMENT_TYPES}
+    return {name: types[name] for name in cells.columns if name in types}
 
 
 def _joined(frames: list[pd.DataFrame], types: dict[str, str]) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fedra.experiments import Results
+from fedra.experiments.results import CELLS
 from fedra.files import folder_inside, write_text
 from fedra.report.figures import FIGURES, RUN_FIGURES, Drawing, require_matplotlib
 from fedra.report.formats.csv import lines_csv, table_csv
@@ -73,6 +74,7 @@ def build_report(
     title: str | None = None,
     figures: bool = True,
     compact: Path | str | None = None,
+    added: bool = False,
     progress: Progress | None = None,
     reference: Reference = NO_REFERENCE,
 ) -> Report:
@@ -84,6 +86,7 @@ def build_report(
         title: of the page and the summary; default: made of what was run.
         figures: whether to draw them, which needs matplotlib.
         compact: a folder to write the compact results to.
+        added: whether the results are added to those that are in `compact` already; the report is then of all.
         progress: called with what is being done, how far it is, and how far it goes.
         reference: published figures to compare with, and what goes with them.
     """
@@ -99,6 +102,11 @@ def build_report(
     results = Results.read(source, lambda done, of: report_step("reading runs", done, of))
     if results.cells.empty:
         raise ValueError(f"{source} has no cells; run fedra grid or fedra paper into it first")
+    if added:
+        if compact is None:
+            raise ValueError("results are added to compact ones, and no folder of such is named; give --compact FOLDER")
+        if (Path(compact) / CELLS).exists():
+            results = results.added_to(Results.read(compact))
     if compact is not None:
         results.write(compact)
     data = ReportData.of(results)
