@@ -39,6 +39,11 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.parametrize("given", SETTINGS[:3])
+def test_threads_change_no_bit_of_gradients_in_one_pass(given: dict[str, Any]) -> None:
+    assert bits(**given, threads=2) == bits(**given)
+
+
 @pytest.mark.parametrize("given", SETTINGS)
 def test_same_seed_same_bits_twice_in_a_row(given: dict[str, Any]) -> None:
     first, second = run(**given), run(**given)

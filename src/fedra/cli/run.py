@@ -108,7 +108,7 @@ def run(
     checkpoint_every: Annotated[int | None, typer.Option(help="Rounds between checkpoints.", show_default="25")] = None,
     seed: Annotated[int | None, typer.Option(help="Of everything but the partition.", show_default="0")] = None,
     threads: Annotated[
-        int | None, typer.Option(help="Threads of this run; the bits of its result depend on them.", show_default="1")
+        int | None, typer.Option(help="Threads of this run; with local SGD its bits depend on them.", show_default="1")
     ] = None,
     track: Track = None,
     trust: Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from fedra.models import build_model, load_parameter_vector, parameter_vector
 from fedra.seeding import generator
 from fedra.simulation.config import SimulationConfig
 from fedra.simulation.gradients import CHUNK, CohortGradients
+from fedra.simulation.gradients.turns import Crew, Pass, Turn
 from fedra.simulation.local_training import LocalTraining, LocalUpdates
 from fedra.simulation.measures import Measured, measured
 
@@ -58,10 +60,11 @@ class Clients:
         self._test_inputs = torch.from_numpy(dataset.test_inputs)
         self._test_labels = torch.from_numpy(dataset.test_labels)
         self._num_classes = dataset.num_classes
+        self._crew = Crew(config.threads)
         self._model = make_model(config, dataset).train()
         self._compute: CohortGradients | LocalUpdates
         if config.local_epochs is None and config.local_steps is None:
-            self._compute = CohortGradients(self._model, chunk=_chunk(dataset))
+            self._compute = CohortGradients(self._model, chunk=_chunk(dataset), threads=config.threads)
         else:
             training = LocalTraining(
                 lr=config.local_lr,
@@ -134,15 +137,18 @@ class Clients:
     def _answers(self, inputs: Tensor) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32] | None]:
         """Return the loaded model's answers, and where there are two classes by how much it prefers the second."""
         self._model.eval()
-        answers, margins = [], []
-        with torch.inference_mode():
-            for start in range(0, len(inputs), _TEST_BATCH):
-                batch = inputs[start : start + _TEST_BATCH]
-                if batch.dim() == 4:
-                    batch = batch.contiguous(memory_format=torch.channels_last)
-                scores = self._model(batch)
-                answers.append(scores.argmax(dim=1))
-                if self._num_classes == 2:
-                    margins.append(scores[:, 1] - scores[:, 0])
+        starts = range(0, len(inputs), _TEST_BATCH)
+        found: dict[int, Tensor] = {}
+
+        def answer(start: int, turn: Turn | None) -> None:
+            batch = inputs[start : start + _TEST_BATCH]
+            if batch.dim() == 4:
+                batch = batch.contiguous(memory_format=torch.channels_last)
+            with torch.inference_mode():
+                found[start] = self._model(batch)
+
+        self._crew.run([Pass(run=partial(answer, start)) for start in starts])
         self._model.train()
-        return torch.cat(answers).numpy(), torch.cat(margins).numpy() if margins else None
+        scores = torch.cat([found[start] for start in starts])
+        margins = (scores[:, 1] - scores[:, 0]).numpy() if self._num_classes == 2 else None
+        return scores.argmax(dim=1).numpy(), margins

@@ -116,7 +116,8 @@ class SimulationConfig:
         eval_every: test accuracy every so many rounds, and at the end.
         checkpoint_every: rounds between checkpoints.
         seed: of everything else.
-        threads: of torch and of the rule; part of the configuration since sums round differently with other counts.
+        threads: of the run. Gradients in one pass, evaluation and rules have the same bits with any number; local SGD
+            and models that take a pass per client do not, since torch's sums round differently: so it is a setting.
     """
 
     dataset: str = "digits"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -14,9 +15,10 @@ from torch import Tensor, nn
 from fedra import checks
 from fedra.models import trainable_parameters
 from fedra.simulation.gradients.batch import checked_offsets, checked_result
-from fedra.simulation.gradients.dropout import DropoutGenerators, NotSegmentableError
+from fedra.simulation.gradients.dropout import ClientDropout, DropoutGenerators, NotSegmentableError
 from fedra.simulation.gradients.loop import Loss, Work, cross_entropy, loop_gradients
 from fedra.simulation.gradients.segmented import SegmentedEngine, segmentable_layers
+from fedra.simulation.gradients.turns import Crew
 
 CHUNK = 192
 PROBE_TOLERANCE = 1e-2
@@ -32,9 +34,15 @@ class CohortGradients:
     call, by trying both on a few samples.
     """
 
-    def __init__(self, model: nn.Module, *, loss: Loss = cross_entropy, chunk: int = CHUNK):
-        """Take a model in the mode, training or evaluation, that it is to be used in; chunk counts samples."""
+    def __init__(self, model: nn.Module, *, loss: Loss = cross_entropy, chunk: int = CHUNK, threads: int = 1):
+        """Take a model in the mode, training or evaluation, that it is to be used in.
+
+        `chunk` counts samples. Several `threads` take a chunk each, with the bits of one thread; a model that draws
+        random numbers other than for dropout has one in any case.
+        """
         checks.whole("chunk", chunk, 1)
+        checks.whole("threads", threads, 1)
+        self._crew = Crew(threads)
         self.model = model
         self.num_parameters = sum(parameter.numel() for parameter in trainable_parameters(model))
         self._loss = loss
@@ -105,11 +113,23 @@ class CohortGradients:
             _warn_loop(reason)
             return None
         loop_gradients(self.model, work, expected)
+        if self._crew.threads > 1 and not _draws(self.model, work):
+            engine = replace(engine, crew=self._crew)
         error = (found - expected).norm(dim=1)
         if (error > PROBE_TOLERANCE * expected.norm(dim=1)).any():
             _warn_loop("it mixes samples, or uses a layer's weights other than by calling the layer")
             return None
         return engine
+
+
+def _draws(model: nn.Module, work: Work) -> bool:
+    """Whether a model draws from torch's own generator, whose numbers belong to whoever comes first."""
+    dropout = ClientDropout(work.dropout)
+    with dropout.seeded(0):
+        before = torch.default_generator.get_state()
+        with dropout.forward_pass([(0, 1)]), torch.no_grad():
+            model(work.batch(torch.arange(1))[0])
+        return not torch.equal(torch.default_generator.get_state(), before)
 
 
 def choose_memory_format(

@@ -13,6 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from fedra.simulation.gradients.turns import Turn
+
 DropoutGenerators = Callable[[int, int], np.random.Generator]
 """Makes a new generator for (position of the client in the cohort, number of the dropout layer, from 1).
 
@@ -31,13 +33,22 @@ class ClientDropout(TorchFunctionMode):
     where a batch begins or ends.
     """
 
-    def __init__(self, generators: DropoutGenerators | None):
+    def __init__(self, generators: DropoutGenerators | None, turn: Turn | None = None):
         """Without generators, a model that applies dropout is an error."""
         super().__init__()
         self._generators = generators
+        self._turn = turn
         self._streams: dict[tuple[int, int], np.random.Generator] = {}
         self._spans: Sequence[tuple[int, int]] = ()
         self._layer = 0
+
+    def in_turn(self, turn: Turn | None) -> ClientDropout:
+        """Return one for a pass that runs beside others, with the same streams."""
+        if turn is None:
+            return self
+        other = ClientDropout(self._generators, turn)
+        other._streams = self._streams
+        return other
 
     @contextlib.contextmanager
     def forward_pass(self, spans: Sequence[tuple[int, int]]) -> Iterator[None]:
@@ -87,12 +98,16 @@ class ClientDropout(TorchFunctionMode):
             spans = self._spans
         drawn = np.empty(shape, dtype=np.float32)
         start = 0
+        if self._turn is not None:
+            self._turn.wait(("dropout", self._layer))
         for client, count in spans:
             key = (client, self._layer)
             if key not in self._streams:
                 self._streams[key] = generators(*key)
             self._streams[key].random(out=drawn[start : start + count], dtype=np.float32)
             start += count
+        if self._turn is not None:
+            self._turn.done(("dropout", self._layer))
         return drawn
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from fedra.simulation.gradients.batch import Batch, Rows, Segment
 from fedra.simulation.gradients.dropout import ClientDropout, NotSegmentableError
 from fedra.simulation.gradients.layers import WRITE_ROWS, WriteRows
 from fedra.simulation.gradients.loop import Work
+from fedra.simulation.gradients.turns import Crew, Pass, Turn
 
 IntArray = npt.NDArray[np.int64]
 
@@ -87,10 +90,14 @@ class SegmentedEngine:
     Backward carries dL/d(output) only. Each layer turns it and the layer's input into per-client parameter
     gradients on the way, so that no gradient per sample is ever stored. A chunk may split a client. Large clients
     have chunks of their own, where autograd sums for one client anyway.
+
+    Several threads take a chunk each. Where a chunk goes on with a client of the one before, it waits for that one's
+    masks and sums layer by layer, so that the bits are those of one thread.
     """
 
     layers: Sequence[Layer]
     chunk: int
+    crew: Crew = field(default_factory=lambda: Crew(1))
 
     def __call__(self, model: nn.Module, work: Work, out: Tensor) -> None:
         """Write each client's gradient of its mean loss."""
@@ -103,24 +110,23 @@ class SegmentedEngine:
             shared = shared[:0]
         dropout = ClientDropout(work.dropout)
         with dropout.seeded(int(order[0])):
-            for client in order[len(shared) :].tolist():
-                self._write_alone(model, work, dropout, client, out[client])
+            alone = order[len(shared) :]
+            # Side by side the longest go first, so that no thread is left with one in the end.
+            self._write_alone(model, work, dropout, (alone if self.crew.threads == 1 else alone[::-1]).tolist(), out)
             if len(shared):
                 with _frozen(model):
                     self._write_shared(model, work, dropout, shared, out)
 
-    def _write_alone(self, model: nn.Module, work: Work, dropout: ClientDropout, client: int, row: Tensor) -> None:
-        first, last = work.offsets[client], work.offsets[client + 1]
-        parameters = trainable_parameters(model)
-        for start, stop in _chunks(last - first, self.chunk):
-            losses = _losses(model, work, dropout, torch.arange(first + start, first + stop), [(client, stop - start)])
-            scale = torch.full_like(losses, 1.0 / (last - first))
-            grads = torch.autograd.grad(losses, parameters, scale, allow_unused=True, materialize_grads=True)
-            flat = torch.cat([grad.reshape(-1) for grad in grads])
-            if start == 0:
-                row.copy_(flat)
-            else:
-                row.add_(flat)
+    def _write_alone(
+        self, model: nn.Module, work: Work, dropout: ClientDropout, clients: Sequence[int], out: Tensor
+    ) -> None:
+        passes: list[Pass] = []
+        for client in clients:
+            total = work.offsets[client + 1] - work.offsets[client]
+            for start, stop in _chunks(total, self.chunk):
+                write = functools.partial(_write_part, model, work, dropout, client, start, stop, out[client])
+                passes.append(Pass(run=write, before=len(passes) - 1 if start else None))
+        self.crew.run(passes)
 
     def _write_shared(
         self, model: nn.Module, work: Work, dropout: ClientDropout, clients: IntArray, out: Tensor
@@ -132,16 +138,51 @@ class SegmentedEngine:
         positions = torch.arange(len(owners)) + torch.from_numpy(np.repeat(firsts - ends + sizes, sizes))
         scale = torch.from_numpy(np.repeat(1.0 / sizes, sizes)).to(out.dtype)
         recorder = _Recorder(out)
+
+        def write(start: int, stop: int, segments: Sequence[Segment], turn: Turn | None) -> None:
+            first_clients = torch.tensor([segment.client for segment in segments if segment.first])
+            batch = Batch(segments=segments, owners=owners[start:stop], first_clients=first_clients.long())
+            recorder.begin(batch, turn)
+            spans = [(client, last - first) for client, first, last, _ in segments]
+            losses = _losses(model, work, dropout.in_turn(turn), positions[start:stop], spans)
+            if losses.requires_grad:
+                torch.autograd.backward(losses, scale[start:stop])
+            recorder.finish(self.layers)
+
+        passes: list[Pass] = []
+        for start, stop in _chunks(len(owners), self.chunk):
+            segments = _segments(clients, ends, start, stop)
+            before = None if segments[0].first else len(passes) - 1
+            passes.append(Pass(run=functools.partial(write, start, stop, segments), before=before))
         with _hooked(self.layers, recorder):
-            for start, stop in _chunks(len(owners), self.chunk):
-                segments = _segments(clients, ends, start, stop)
-                first_clients = torch.tensor([segment.client for segment in segments if segment.first])
-                recorder.begin(Batch(segments=segments, owners=owners[start:stop], first_clients=first_clients.long()))
-                spans = [(client, last - first) for client, first, last, _ in segments]
-                losses = _losses(model, work, dropout, positions[start:stop], spans)
-                if losses.requires_grad:
-                    torch.autograd.backward(losses, scale[start:stop])
-                recorder.finish(self.layers)
+            self.crew.run(passes)
+
+
+def _write_part(
+    model: nn.Module,
+    work: Work,
+    dropout: ClientDropout,
+    client: int,
+    start: int,
+    stop: int,
+    row: Tensor,
+    turn: Turn | None,
+) -> None:
+    """Set one client's row, or add to it, by the samples [start, stop) of its own."""
+    first, total = work.offsets[client], work.offsets[client + 1] - work.offsets[client]
+    positions = torch.arange(first + start, first + stop)
+    losses = _losses(model, work, dropout.in_turn(turn), positions, [(client, stop - start)])
+    scale = torch.full_like(losses, 1.0 / total)
+    grads = torch.autograd.grad(losses, trainable_parameters(model), scale, allow_unused=True, materialize_grads=True)
+    flat = torch.cat([grad.reshape(-1) for grad in grads])
+    if turn is not None:
+        turn.wait("row")
+    if start == 0:
+        row.copy_(flat)
+    else:
+        row.add_(flat)
+    if turn is not None:
+        turn.done("row")
 
 
 def _losses(
@@ -156,42 +197,61 @@ def _losses(
 
 
 class _Recorder:
-    """Receives the layers' inputs and output gradients of one batch after another, and writes the result's rows."""
+    """Receives the layers' inputs and output gradients of batches, one in each thread, and writes the result's rows."""
 
     def __init__(self, out: Tensor):
         self._out = out
-        self._batch = Batch(segments=(), owners=torch.empty(0), first_clients=torch.empty(0))
-        self._written: set[nn.Module] = set()
+        self._current = threading.local()
         self._anchor = torch.zeros((), requires_grad=True)
 
-    def begin(self, batch: Batch) -> None:
-        self._batch = batch
-        self._written.clear()
+    def begin(self, batch: Batch, turn: Turn | None) -> None:
+        """Take what this thread's forward pass does, from now on, for that of a batch."""
+        self._current.batch = _RecordedBatch(batch, turn)
 
     def finish(self, layers: Sequence[Layer]) -> None:
         """Clear the rows of layers that had no part in this batch's loss."""
+        current: _RecordedBatch = self._current.batch
         for layer in layers:
-            if layer.module not in self._written:
+            if not current.written[layer.module]:
                 for rows in layer.rows(self._out).values():
-                    rows.index_fill_(0, self._batch.first_clients, 0.0)
+                    rows.index_fill_(0, current.batch.first_clients, 0.0)
 
     def hook(self, layer: Layer) -> Callable[[nn.Module, tuple[Any, ...], Tensor], Tensor]:
         rows = layer.rows(self._out)
 
-        def record(inputs: Tensor, grads: Tensor) -> None:
-            batch = self._batch.again() if layer.module in self._written else self._batch
-            self._written.add(layer.module)
-            layer.write_rows(layer.module, inputs, grads, batch, rows)
-
         def tap(module: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> Tensor:
+            current: _RecordedBatch = self._current.batch
             inputs = arguments[0].detach()
-            if inputs.dim() < 2 or len(inputs) != self._batch.size:
+            if inputs.dim() < 2 or len(inputs) != current.batch.size:
                 raise NotSegmentableError(
-                    f"{type(module).__name__} is given {tuple(inputs.shape)} in a batch of {self._batch.size} samples"
+                    f"{type(module).__name__} is given {tuple(inputs.shape)} in a batch of {current.batch.size} samples"
                 )
-            return _Tap.apply(output, self._anchor, functools.partial(record, inputs))  # type: ignore[no-any-return,no-untyped-call]
+            current.used[module] += 1
+            record = functools.partial(current.write, layer, rows, inputs)
+            return _Tap.apply(output, self._anchor, record)  # type: ignore[no-any-return,no-untyped-call]
 
         return tap
+
+
+class _RecordedBatch:
+    """A batch on its way: how often each layer was used in it, and how often its rows were written since."""
+
+    def __init__(self, batch: Batch, turn: Turn | None):
+        self.batch = batch
+        self.used: Counter[nn.Module] = Counter()
+        self.written: Counter[nn.Module] = Counter()
+        self._turn = turn
+
+    def write(self, layer: Layer, rows: Rows, inputs: Tensor, grads: Tensor) -> None:
+        """Write the layer's rows, after the batch before has written its own where one client is in both."""
+        module = layer.module
+        again = self.written[module] > 0
+        if self._turn is not None and not again:
+            self._turn.wait(module)
+        self.written[module] += 1
+        layer.write_rows(module, inputs, grads, self.batch.again() if again else self.batch, rows)
+        if self._turn is not None and self.written[module] == self.used[module]:
+            self._turn.done(module)
 
 
 class _Tap(torch.autograd.Function):

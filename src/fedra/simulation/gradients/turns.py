@@ -1,0 +1,118 @@
+"""Passes through a model side by side, with the bits of one after another."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import torch
+
+
+class _StoppedError(Exception):
+    """Another pass failed, and this one was waiting for it."""
+
+
+class Turns:
+    """Which of several passes has done what, so that others that run at the same time can wait for it."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._done: set[tuple[int, Hashable]] = set()
+        self._ended: set[int] = set()
+        self._stopped = False
+
+    def done(self, number: int, what: Hashable) -> None:
+        """Let it be known that a pass has done something."""
+        with self._changed:
+            self._done.add((number, what))
+            self._changed.notify_all()
+
+    def end(self, number: int, *, failed: bool) -> None:
+        """Let it be known that a pass is over: whoever waits for it goes on, or ends where it failed."""
+        with self._changed:
+            self._ended.add(number)
+            self._stopped |= failed
+            self._changed.notify_all()
+
+    def wait(self, number: int, what: Hashable) -> None:
+        """Return once a pass has done something or is over."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopped or number in self._ended or (number, what) in self._done)
+            if self._stopped:
+                raise _StoppedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One pass among those that run at the same time; `before` is one that goes first in everything both do."""
+
+    turns: Turns
+    number: int
+    before: int | None
+
+    def wait(self, what: Hashable) -> None:
+        """Return once the pass before this one has done something, at once where there is none."""
+        if self.before is not None:
+            self.turns.wait(self.before, what)
+
+    def done(self, what: Hashable) -> None:
+        """Let the next one do it."""
+        self.turns.done(self.number, what)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pass:
+    """Something to run, given its turn; `before` is the position of an earlier one that it continues."""
+
+    run: Callable[[Turn | None], None]
+    before: int | None = None
+
+
+class Crew:
+    """Threads that run passes, each with one thread of torch's own: more cannot change the bits of an operation."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._pool: ThreadPoolExecutor | None = None
+
+    def run(self, passes: Sequence[Pass]) -> None:
+        """Run passes, started in order; with one thread in the caller's, whose torch has one as well."""
+        if self.threads == 1:
+            for one in passes:
+                one.run(None)
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(
+                self.threads, "fedra-pass", initializer=torch.set_num_threads, initargs=(1,)
+            )
+        turns = Turns()
+        futures = [self._pool.submit(_run, turns, number, one) for number, one in enumerate(passes)]
+        try:
+            errors = [error for future in futures if (error := future.exception()) is not None]
+        except BaseException:
+            _stop(turns, futures)
+            raise
+        for error in errors:
+            if not isinstance(error, _StoppedError):
+                raise error
+
+
+def _run(turns: Turns, number: int, one: Pass) -> None:
+    failed = True
+    try:
+        one.run(Turn(turns=turns, number=number, before=one.before))
+        failed = False
+    finally:
+        turns.end(number, failed=failed)
+
+
+def _stop(turns: Turns, futures: Sequence[Future[None]]) -> None:
+    """End what waits and what has not begun; nothing runs afterwards."""
+    turns.end(-1, failed=True)
+    for future in futures:
+        future.cancel()
+    for future in futures:
+        if not future.cancelled():
+            future.exception()
