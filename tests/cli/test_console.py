@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -136,3 +137,18 @@ def test_where_ctrl_c_is_ignored_it_stays_so() -> None:
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_in_another_thread_signals_are_left_alone() -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    during = []
+
+    def work() -> None:
+        with interruptible() as check:
+            check()
+            during.append((signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert during == [before]

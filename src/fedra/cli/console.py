@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -67,7 +68,7 @@ def interruptible() -> Iterator[Callable[[], None]]:
     An interrupt may fall into code that drops it (a finalizer, a callback from C) or makes another error of it (a
     compiler). What is yielded raises one that was dropped again; an error that follows one is taken for it. A SIGTERM
     is a request to stop: a killed run resumes from its last checkpoint, one asked to stop writes one first. Where
-    Ctrl-C is ignored it stays so.
+    Ctrl-C is ignored it stays so. Signals belong to the main thread: in another one nothing changes.
     """
     asked = False
 
@@ -80,10 +81,16 @@ def interruptible() -> Iterator[Callable[[], None]]:
         if asked:
             raise KeyboardInterrupt
 
-    numbers = [signal.SIGTERM]
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        numbers.append(signal.SIGINT)
-    before = {number: signal.signal(number, ask) for number in numbers}
+    numbers = [signal.SIGTERM, signal.SIGINT] if threading.current_thread() is threading.main_thread() else []
+    found = {number: signal.getsignal(number) for number in numbers}
+    # None: a handler that is not Python's, and could not be put back.
+    before = {
+        number: handler
+        for number, handler in found.items()
+        if handler is not None and (number, handler) != (signal.SIGINT, signal.SIG_IGN)
+    }
+    for number in before:
+        signal.signal(number, ask)
     try:
         yield check
         check()
