@@ -43,6 +43,16 @@ def read_bounded(path: Path, most: int) -> bytes:
     return content
 
 
+def read_text(path: Path, most: int, *, what: str, form: str) -> str:
+    """Return the text of a file that a person wrote; errors say what it should hold, and in which form."""
+    try:
+        return read_bounded(path, most).decode("utf-8-sig")
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path} with {what}; {form}") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text ({error.reason}); {form}") from None
+
+
 def parsed_json(text: bytes | str) -> Any:
     """Return what a JSON text says; whole numbers of more than 20 digits become floats, which fit no count.
 

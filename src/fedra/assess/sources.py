@@ -18,7 +18,7 @@ from fedra.audit.summary import summarise
 from fedra.cohort import Floats
 from fedra.data.quantities import Stated, parse_quantities
 from fedra.seeding import generator
-from fedra.untrusted import MEBIBYTE, clipped, read_bounded
+from fedra.untrusted import MEBIBYTE, clipped, read_text
 from fedra.updates import UpdateFiles, open_updates
 from fedra.updates.quantities import claims_of, read_quantities
 from fedra.updates.readers import Reader, TensorReader, UpdateReader
@@ -96,12 +96,7 @@ def quantities_file(path: Path) -> Source:
         )
     if path.suffix.lower() == ".json":
         return Source(quantities=_numbers(list(read_quantities(path).values()), path), known=known)
-    try:
-        text = read_bounded(path, _MOST_BYTES).decode("utf-8-sig")
-    except FileNotFoundError:
-        raise ValueError(f"there is no file {path} with quantities; {_FORM}") from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no text ({error.reason}); {_FORM}") from None
+    text = read_text(path, _MOST_BYTES, what="quantities", form=_FORM)
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     if not lines:
         raise ValueError(f"{path} has no numbers; {_FORM}")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fedra.untrusted import MEBIBYTE, clipped, read_bounded
+from fedra.untrusted import MEBIBYTE, clipped, read_text
 
 OWNER_FILE_ENDINGS = (".txt", ".csv")
 
@@ -100,14 +100,7 @@ def _digest(names: list[str]) -> str:
 
 def _names_in(path: Path) -> list[str]:
     """Return the line of each sample; blank lines and those that begin with # are left out."""
-    try:
-        content = read_bounded(path, _LARGEST_FILE)
-    except FileNotFoundError:
-        raise ValueError(f"there is no file {path} with the clients of samples; {_FORM}") from None
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no text ({error.reason}); {_FORM}") from None
+    text = read_text(path, _LARGEST_FILE, what="the clients of samples", form=_FORM)
     # Only line feeds end lines: other characters that Python takes for line ends could hide a sample in a name.
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     names = [line.strip() for line in lines if line.strip() and not line.startswith("#")]

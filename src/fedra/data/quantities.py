@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fedra import checks
 from fedra.names import nearest, parse_spec
 from fedra.seeding import generator
-from fedra.untrusted import clipped, read_bounded
+from fedra.untrusted import clipped, read_text
 
 LOGNORMAL_SIGMA = 3.0
 LOGNORMAL_MEAN = 20.0
@@ -233,14 +233,7 @@ def lognormal_quantities(
 
 def _file_counts(path: Path) -> tuple[int, ...]:
     """Read a whole number for each client, a line or a comma after each; lines that begin with # are left out."""
-    try:
-        content = read_bounded(path, _LARGEST_FILE)
-    except FileNotFoundError:
-        raise ValueError(f"there is no file {path} with quantities; {_FORM}") from None
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no text ({error.reason}); write a whole number for each client") from None
+    text = read_text(path, _LARGEST_FILE, what="quantities", form=_FORM)
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     return _counts([entry for line in lines for entry in line.split(",")], str(path))
 

@@ -64,15 +64,6 @@ class PartedRows(Rows):
         for row in self.pieces:
             yield np.concatenate(row) if row else np.empty(0, dtype=self.dtype)
 
-    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
-        """Stack the rows, for those who want a matrix; the kernels do not."""
-        if copy is False:
-            raise ValueError("rows lie in pieces; a matrix of them is a copy")
-        stacked = np.empty((len(self), self.dimension), dtype=self.dtype if dtype is None else dtype)
-        for target, row in zip(stacked, self, strict=True):
-            target[:] = row
-        return stacked
-
     @property
     def holders(self) -> tuple[Array, ...]:
         """All rows as vectors, which are copies."""

@@ -65,10 +65,10 @@ class Rows:
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Stack the rows, for those who want a matrix; the kernels do not."""
         if copy is False:
-            raise ValueError("rows lie apart in memory; a matrix of them is a copy")
+            raise ValueError("rows lie apart, in memory or in files; a matrix of them is a copy")
         stacked = np.empty((len(self), self.dimension), dtype=self.dtype if dtype is None else dtype)
-        for target, row in zip(stacked, self.holders, strict=True):
-            target[:] = widened(row)
+        for target, row in zip(stacked, self, strict=True):
+            target[:] = row
         return stacked
 
     def take(self, positions: npt.NDArray[np.intp]) -> Rows:

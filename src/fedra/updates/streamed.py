@@ -54,15 +54,6 @@ class StreamedRows(Rows):
             self.passes.check()
             yield vector
 
-    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
-        """Read all rows, for those who want a matrix; the kernels do not."""
-        if copy is False:
-            raise ValueError("rows lie in files; a matrix of them is a copy")
-        stacked = np.empty((len(self), self.dimension), dtype=self.dtype if dtype is None else dtype)
-        for target, row in zip(stacked, self, strict=True):
-            target[:] = row
-        return stacked
-
     @property
     def holders(self) -> tuple[Array, ...]:
         """All rows in memory."""
