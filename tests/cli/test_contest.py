@@ -87,6 +87,32 @@ def test_it_is_held_shown_resumed_and_added_to() -> None:
     assert Path("y/summary.md").read_bytes() == Path("z/summary.md").read_bytes()
 
 
+def test_runs_whose_folders_are_gone_are_not_run_again() -> None:
+    few = (*FEW, "--attacks", "none,lie")
+    told(*few, "--out", "x", "--no-report")
+    kept = CliRunner().invoke(app, ["report", "x", "--compact", "small", "--no-figures"])
+    assert kept.exit_code == 0, kept.output
+    more = told(*few, "--add-rule", "uniform", "--out", "y", "--known", "small", "--no-report")
+    assert (more["cells"], more["missing"], more["failed"]) == (12, 2, {})
+    assert {standing["rule"]: standing["cells"] for standing in more["standings"]} == {
+        "fedavg": 4,
+        "median": 4,
+        "uniform": 4,
+    }
+    assert all("-uniform-" in path.name for path in Path("y/runs").iterdir())
+
+
+def test_known_results_are_of_the_same_protocol() -> None:
+    few = (*FEW, "--attacks", "lie")
+    told(*few, "--out", "x", "--no-report")
+    CliRunner().invoke(app, ["report", "x", "--compact", "small", "--no-figures"])
+    done = call(*few, "--rounds", "2", "--known", "small", "--out", "y")
+    assert done.exit_code == 2
+    assert "small has another run for" in done.stderr
+    assert "leave --known out" in done.stderr
+    assert not Path("y").exists()
+
+
 def test_an_own_rule_enters_with_one_flag() -> None:
     Path("my_first.py").write_text(OWN, encoding="utf-8")
     outcome = told(*FEW, "--attacks", "lie", "--add-rule", "my_first:First label=Mine", "--out", "x", "--no-report")

@@ -1,5 +1,7 @@
 """Regret by hand: best of a cell less this rule, means over seeds first, the worst first."""
 
+import statistics
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from tests.contest.contest_results import contest_data, with_accuracies
 from tests.report.formats.making import entry, row, table
 
 from fedra.contest import Contest, contest_tables, standings
+from fedra.contest.standings import shared_accuracies
 from fedra.report.model import Column
 
 COLUMNS = [
@@ -62,6 +65,30 @@ def test_in_each_cell_somebody_has_no_regret_and_nobody_a_negative_one(rules):
     for column in {regret.column for regret in regrets}:
         assert min(regret.points for regret in regrets if regret.column == column) == 0
     assert [s.worst.points for s in found if s.whole] == sorted(s.worst.points for s in found if s.whole)
+
+
+SEEDS = st.dictionaries(st.integers(0, 4), st.floats(0, 100), max_size=4)
+
+
+def with_seeds(found):
+    return entry(statistics.fmean(found.values()), accuracies=found) if found else None
+
+
+@given(st.dictionaries(st.text("abcdef", min_size=1, max_size=2), SEEDS, max_size=5))
+def test_rules_are_compared_over_the_same_seeds_and_as_many_rules_as_can_be(rules):
+    shared = shared_accuracies({rule: with_seeds(found) for rule, found in rules.items()})
+    counts = {seed: sum(seed in found for found in rules.values()) for seed in range(5)}
+    assert len(shared) == max(counts.values())
+    if shared:
+        seeds = [seed for seed in range(5) if all(seed in rules[rule] for rule in shared)]
+        assert seeds
+        assert shared == {rule: pytest.approx(statistics.fmean(rules[rule][seed] for seed in seeds)) for rule in shared}
+
+
+def test_a_rule_with_more_seeds_is_compared_by_those_that_others_have():
+    few, many = {2: 90.0}, {2: 88.0, 3: 50.0, 4: 51.0}
+    found = standings([table([row("few", with_seeds(few)), row("many", with_seeds(many))], COLUMNS[:1])])
+    assert {standing.rule: standing.worst.points for standing in found} == {"few": 0, "many": 2}
 
 
 def test_means_over_seeds_come_first():

@@ -12,7 +12,7 @@ import pytest
 from tests.report.small_grid import GRID, fail, small_grid
 
 from fedra.experiments import GridFolder, Results, read_results
-from fedra.experiments.results import CELLS, CURVES, SCORE_EDGES, SCORES
+from fedra.experiments.results import CELL_KEY, CELLS, CURVES, SCORE_EDGES, SCORES
 from fedra.experiments.treatment import TREATMENT_TYPES, treatment
 from fedra.simulation import RunFolder
 
@@ -146,6 +146,23 @@ def test_of_two_the_one_that_is_done_counts_and_of_two_done_the_later(whole):
     assert of_run(results.added_to(changed(final_accuracy=12.5))) == before
     assert of_run(changed(final_accuracy=12.5, status="unfinished").added_to(results)) == before
     assert of_run(results.added_to(changed(final_accuracy=12.5, status="failed"))) == before
+
+
+def test_a_cell_whose_run_is_done_in_another_grid_has_its_figures(whole):
+    results = Results.read(whole)
+    done = results.cells["status"] == "done"
+    figures = [name for name in results.cells.columns if name not in (*CELL_KEY, "config")]
+    lacking = results.cells.assign(grid="other", status="missing", final_accuracy=np.nan, class_accuracy=None)
+    nothing = Results(cells=lacking, curves=results.curves[:0], scores=results.scores[:0])
+    for found in (nothing.added_to(results), results.added_to(nothing)):
+        cells = {name: part.sort_values("run", ignore_index=True) for name, part in found.cells.groupby("grid")}
+        assert len(cells) == results.cells["grid"].nunique() + 1
+        other = cells["other"].drop_duplicates("run", ignore_index=True)
+        same = results.cells[done].drop_duplicates("run").sort_values("run", ignore_index=True)
+        pd.testing.assert_frame_equal(
+            other[other["run"].isin(same["run"])].reset_index(drop=True)[figures], same[figures]
+        )
+        assert (other.loc[~other["run"].isin(same["run"]), "status"] == "missing").all()
 
 
 def test_where_the_data_lay_is_not_told(tmp_path):

@@ -13,7 +13,7 @@ import typer
 from fedra.cli.console import console, errors
 
 if TYPE_CHECKING:
-    from fedra.cli.execution import EngineOptions
+    from fedra.cli.execution import EngineOptions, Plan
     from fedra.experiments import Grid
     from fedra.report import Reference
     from fedra.report.model.outcomes import ReportData
@@ -37,6 +37,7 @@ class Comparison:
         tables: called with the results; prints the tables and returns them as plain values.
         reference: what the report adds for these grids.
         out: the folder.
+        known: results from elsewhere, whose runs are not run again.
         engine_options: where runs go.
         track: trackers that watch each run.
         report: whether to write one.
@@ -51,6 +52,7 @@ class Comparison:
     tables: Callable[[ReportData], Values]
     reference: Reference
     out: Path
+    known: Path | None
     engine_options: EngineOptions
     track: tuple[str, ...]
     report: bool
@@ -66,9 +68,7 @@ class Comparison:
             raise typer.Exit(1)
 
     def _plan(self) -> Values:
-        from fedra.cli.execution import Plan
-
-        plan = None if self.grid is None else Plan.of(self.grid, self.out, self.name)
+        plan = self._planned()
         notes = self._note([*self.notes, *self.missing_data])
         if plan is None:
             return {"notes": notes}
@@ -78,12 +78,11 @@ class Comparison:
         return {"notes": notes, "grid": self.name, **plan.as_dict()}
 
     def _run(self) -> Values:
-        from fedra.cli.execution import Plan, run_plan
-        from fedra.experiments import Results
+        from fedra.cli.execution import run_plan
         from fedra.report.figures import require_matplotlib
         from fedra.report.model.outcomes import ReportData
 
-        plan = None if self.grid is None else Plan.of(self.grid, self.out, self.name)
+        plan = self._planned()
         if missing := list(self.missing_data):
             raise ValueError("; ".join(missing))
         outcome: Values = {"notes": self._note(self.notes)}
@@ -96,11 +95,16 @@ class Comparison:
             plan.print_counts()
         ending = run_plan(plan, self.engine_options, silent=self.silent, track=self.track)
         ending.print_summary(quiet=self.silent)
-        data = ReportData.of(Results.read(self.out))
+        data = ReportData.of(plan.results())
         outcome |= {"grid": self.name, **ending.as_dict(), **self.tables(data)}
         if self.report:
             outcome["report"] = self._report(data)
         return outcome
+
+    def _planned(self) -> Plan | None:
+        from fedra.cli.execution import Plan
+
+        return None if self.grid is None else Plan.of(self.grid, self.out, self.name, self.known)
 
     def _note(self, notes: Iterable[str]) -> list[str]:
         notes = list(notes)

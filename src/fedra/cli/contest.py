@@ -19,6 +19,7 @@ from fedra.cli.options import (
     DryRun,
     EngineChoice,
     Engines,
+    Known,
     Quiet,
     RayAddress,
     Track,
@@ -54,6 +55,7 @@ def contest(
     rounds: Annotated[int | None, typer.Option(min=1, help="Instead of the contest's, to try it.")] = None,
     data_dir: DataDir = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs and the report.")] = Path("runs/contest"),
+    known: Known = None,
     workers: Workers = None,
     engine: EngineChoice = Engines.LOCAL,
     ray_address: RayAddress = None,
@@ -80,7 +82,7 @@ def contest(
             rounds=rounds,
         )
         silent = quiet or as_json
-        wanted.check_folder(out)
+        wanted.check_folder(out, known)
         Comparison(
             grid=wanted.grid,
             name=wanted.name,
@@ -89,6 +91,7 @@ def contest(
             tables=partial(_tables, wanted, silent=silent),
             reference=CONTEST,
             out=out,
+            known=known,
             engine_options=options,
             track=tuple(track or ()),
             report=not no_report,

@@ -29,6 +29,7 @@ from fedra.experiments import (
     Job,
     LocalEngine,
     RayEngine,
+    Results,
     Tally,
     missing_runs,
     run_grid,
@@ -71,17 +72,25 @@ class EngineOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A grid, its folder and its name there, and what of it is still to run."""
+    """A grid, its folder and its name there, results that are known from elsewhere, and what is still to run."""
 
     cells: Grid
     folder: Path
     name: str
+    known: Results | None
     missing: tuple[Job, ...]
 
     @classmethod
-    def of(cls, cells: Grid, folder: Path, name: str) -> Plan:
-        """Look into the folder for what is there."""
-        return cls(cells=cells, folder=folder, name=name, missing=tuple(missing_runs(cells, folder)))
+    def of(cls, cells: Grid, folder: Path, name: str, known: Path | None = None) -> Plan:
+        """Look into the folder for what is there, and into that of results which are `known`."""
+        earlier = None if known is None else Results.read(known)
+        missing = missing_runs(cells, folder, () if earlier is None else earlier.done)
+        return cls(cells=cells, folder=folder, name=name, known=earlier, missing=tuple(missing))
+
+    def results(self) -> Results:
+        """Return what the folder holds, and what is known besides."""
+        found = Results.read(self.folder)
+        return found if self.known is None else found.added_to(self.known)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -167,6 +176,7 @@ def run_plan(plan: Plan, options: EngineOptions, *, silent: bool, track: Sequenc
                 engine=options.engine(),
                 watch=watch,
                 observers=observers,
+                known=() if plan.known is None else plan.known.done,
             )
     except KeyboardInterrupt:
         message = f"stopped; everything done so far is kept in {plan.folder}. Resume with the same command"

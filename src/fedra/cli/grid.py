@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedra.cli.console import console, errors, errors_reported
-from fedra.cli.options import AsJson, DataDir, DryRun, EngineChoice, Engines, Quiet, RayAddress, Track, Workers
+from fedra.cli.options import AsJson, DataDir, DryRun, EngineChoice, Engines, Known, Quiet, RayAddress, Track, Workers
 from fedra.cli.tables import show_table
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def grid(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="TOML file with the grid.")],
     out: Annotated[Path | None, typer.Option(help="Folder for all runs; default: runs/ and the file's name.")] = None,
     data_dir: DataDir = None,
+    known: Known = None,
     workers: Workers = None,
     engine: EngineChoice = Engines.LOCAL,
     ray_address: RayAddress = None,
@@ -43,7 +44,7 @@ def grid(
         cells = Grid.read(file, trust=trust)
         if data_dir is not None:
             cells = cells.with_data_dir(data_dir)
-        plan = Plan.of(cells, out or Path("runs") / file.stem, file.stem)
+        plan = Plan.of(cells, out or Path("runs") / file.stem, file.stem, known)
         silent = quiet or as_json
         if not silent:
             plan.print_counts()
@@ -75,9 +76,8 @@ def grid(
 
 def _tables(plan: Plan) -> tuple[Table, ...]:
     """Return the tables of this grid, without the other ones of its folder."""
-    from fedra.experiments import read_results
     from fedra.report.model.comparison import grid_tables
     from fedra.report.model.outcomes import ReportData
 
-    data = ReportData.of_cells(read_results(plan.folder))
+    data = ReportData.of(plan.results())
     return grid_tables(data, without={outcome.grid for outcome in data.outcomes} - {plan.name})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +25,14 @@ Workers = Annotated[
 ]
 EngineChoice = Annotated[Engines, typer.Option(help="Processes on this machine, or an existing Ray cluster.")]
 RayAddress = Annotated[str | None, typer.Option(help="Of the Ray cluster; default: $RAY_ADDRESS, or this machine's.")]
+Known = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Results that are there already, such as the compact ones of fedra report: runs that are complete in them "
+        "are not run again, and are part of the tables.",
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="List what would run, and run nothing.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
 Track = Annotated[

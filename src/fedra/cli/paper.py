@@ -20,6 +20,7 @@ from fedra.cli.options import (
     DryRun,
     EngineChoice,
     Engines,
+    Known,
     Quiet,
     RayAddress,
     Track,
@@ -54,6 +55,7 @@ def paper(
     alpha_q: Annotated[str | None, typer.Option(help="Columns instead of the protocol's, separated by commas.")] = None,
     data_dir: Annotated[str | None, typer.Option(help="Where data sets are; default $FEDRA_DATA.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs and the report.")] = Path("runs/paper"),
+    known: Known = None,
     workers: Workers = None,
     engine: EngineChoice = Engines.LOCAL,
     ray_address: RayAddress = None,
@@ -82,7 +84,7 @@ def paper(
         )
         silent = quiet or as_json
         grid = _grid(wanted)
-        wanted.check_folder(out)
+        wanted.check_folder(out, known)
         Comparison(
             grid=grid,
             name=wanted.name,
@@ -91,6 +93,7 @@ def paper(
             tables=partial(_tables, wanted, silent=silent),
             reference=PAPER,
             out=out,
+            known=known,
             engine_options=options,
             track=tuple(track or ()),
             report=not no_report,

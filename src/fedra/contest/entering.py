@@ -13,10 +13,9 @@ from typing import Any
 from fedra import checks
 from fedra.contest.programme import BrokenSetting, ContestSetting, Programme, RuleEntry, read_programme, rule_label
 from fedra.data import DATASETS, missing_datasets
-from fedra.experiments import read_results
 from fedra.experiments.grid import Grid
 from fedra.names import nearest
-from fedra.report.model.outcomes import check_places, outcomes_of, unique
+from fedra.report.model.outcomes import check_places, earlier_outcomes, unique
 from fedra.rules import rule_class
 from fedra.simulation import SimulationConfig
 
@@ -106,11 +105,11 @@ class Contest:
         needed = {read_programme().settings[key].dataset for key in self._settings} if to_run else set()
         return missing_datasets(needed, self.data_dir, "; --settings digits-silos needs no files")
 
-    def check_folder(self, out: Path) -> None:
-        """Raise where a folder's other grids of the contest have other runs in the same places of the tables."""
-        if any((out / "grids").glob("*.json")):
-            others = [o for o in outcomes_of(read_results(out)) if is_contest(o.grid, broken=self.broken)]
-            check_places(self.grid, (outcome for outcome in others if outcome.grid != self.name), out)
+    def check_folder(self, out: Path, known: Path | None = None) -> None:
+        """Raise where other grids of the contest, here or in known results, have other runs in the tables' places."""
+        for folder, found in earlier_outcomes(out, known):
+            others = (o for o in found if is_contest(o.grid, broken=self.broken) and o.grid != self.name)
+            check_places(self.grid, others, folder)
 
     @property
     def _settings(self) -> list[str]:

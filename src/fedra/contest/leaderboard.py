@@ -73,7 +73,8 @@ def leaderboard(tables: Sequence[Table], *, key: str, title: str) -> Board:
     return Board(
         key=key,
         title=title,
-        caption="Regret: points of accuracy by which the best rule of a cell is better, of means over seeds."
+        caption="Regret: points of accuracy by which the best rule of a cell is better, of means over the seeds that "
+        "the rules of the cell share."
         + (" Cells in which a rule refuses so few clients do not count for it." if refusing else ""),
         heads=heads,
         lines=tuple(_standing(standing) for standing in found),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fedra.report.model import Column, Table
+from fedra.report.model import Column, Entry, Table
+from fedra.report.model.outcomes import UNKNOWN_SEED
 
 
 @dataclass(frozen=True, kw_only=True)
 class Regret:
-    """One rule in one cell: its accuracy, and by how many points the best rule of the cell is better."""
+    """One rule in one cell: its accuracy, and by how many points the best rule of the cell is better.
+
+    Both are means over the seeds that the rules of the cell share, see `shared_accuracies`.
+    """
 
     table: Table
     column: Column
@@ -73,9 +77,7 @@ def standings(tables: Sequence[Table]) -> tuple[Standing, ...]:
     cells = 0
     for table in tables:
         for at, column in enumerate(table.columns):
-            means = {
-                row.rule: entry.mean for row in table.rows if (entry := row.entries[at]) and entry.mean is not None
-            }
+            means = shared_accuracies({row.rule: row.entries[at] for row in table.rows})
             if len(means) < 2:
                 continue
             cells += 1
@@ -98,6 +100,28 @@ def standings(tables: Sequence[Table]) -> tuple[Standing, ...]:
         if rule in regrets
     ]
     return tuple(sorted(found, key=lambda standing: (not standing.whole, standing.worst.points)))
+
+
+def shared_accuracies(entries: Mapping[str, Entry | None]) -> dict[str, float]:
+    """Return the mean accuracy of each rule over the same seeds: those that the largest number of rules share.
+
+    A rule that lacks one of them has no part in the comparison: seeds differ by more than rules often do.
+    """
+    known = {rule: _by_seed(entry) for rule, entry in entries.items() if entry is not None and entry.mean is not None}
+    sharing: dict[int, frozenset[str]] = {
+        seed: frozenset(rule for rule, found in known.items() if seed in found)
+        for seed in sorted({seed for found in known.values() for seed in found})
+    }
+    if not sharing:
+        return {}
+    most = max(sharing.values(), key=len)
+    seeds = [seed for seed, rules in sharing.items() if rules >= most]
+    return {rule: statistics.fmean(known[rule][seed] for seed in seeds) for rule in known if rule in most}
+
+
+def _by_seed(entry: Entry) -> Mapping[int, float]:
+    """Return the accuracy of each seed; an entry that says nothing of seeds has one."""
+    return entry.accuracies or {UNKNOWN_SEED: float(entry.mean or 0.0)}
 
 
 def place_name(table: Table) -> str:

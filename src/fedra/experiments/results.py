@@ -99,13 +99,18 @@ class Results:
             f"nor {CELLS}, {CURVES} and {SCORES}"
         )
 
+    @property
+    def done(self) -> frozenset[str]:
+        """The names of the runs that are complete."""
+        return frozenset(self.cells.loc[self.cells["status"] == "done", "run"])
+
     def added_to(self, earlier: Results) -> Results:
         """Return these results and what others hold besides, such as those of runs whose folders are gone.
 
-        A run of both is taken from here, unless it is done only there. Grids, cells and runs keep their names.
+        A run of both is taken from here, unless it is done only there. Grids, cells and runs keep their names; a cell
+        of either whose run is done has its figures.
         """
-        done, done_before = (set(cells.loc[cells["status"] == "done", "run"]) for cells in (self.cells, earlier.cells))
-        own = done | (set(self.cells["run"]) - done_before)
+        own = self.done | (set(self.cells["run"]) - earlier.done)
         key = [*CELL_KEY]
         both = pd.concat([self.cells[self.cells["run"].isin(own)], earlier.cells, self.cells], ignore_index=True)
 
@@ -113,7 +118,7 @@ class Results:
             return _joined([now[now["run"].isin(own)], before[~before["run"].isin(own)]], types)
 
         return Results(
-            cells=both.drop_duplicates(key, ignore_index=True).astype(_types_of(both)),
+            cells=_with_figures(both.drop_duplicates(key, ignore_index=True)).astype(_types_of(both)),
             curves=joined(self.curves, earlier.curves, CURVE_TYPES),
             scores=joined(self.scores, earlier.scores, SCORE_TYPES),
         )
@@ -248,6 +253,19 @@ def _histogram(name: str, clients: dict[str, npt.NDArray[Any]]) -> pd.DataFrame:
             )
         )
     return pd.concat(lines, ignore_index=True)
+
+
+def _with_figures(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells, those that are not done with the figures of their run where another cell has them."""
+    done = cells["status"] == "done"
+    known = cells[done].drop_duplicates("run").set_index("run")
+    lacking = ~done & cells["run"].isin(known.index)
+    if not lacking.any():
+        return cells
+    filled = cells.copy()
+    for name in cells.columns.difference([*CELL_KEY, "config"]):
+        filled.loc[lacking, name] = cells.loc[lacking, "run"].map(known[name])
+    return filled
 
 
 def _types_of(cells: pd.DataFrame) -> dict[Any, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -33,11 +33,11 @@ class GridOutcome:
     results: pd.DataFrame
 
 
-def missing_runs(grid: Grid, out: Path) -> list[Job]:
-    """Return the runs of a grid that are not complete in a folder, unfinished ones first."""
+def missing_runs(grid: Grid, out: Path, known: Collection[str] = ()) -> list[Job]:
+    """Return the runs of a grid that are not complete in a folder, nor named in `known`, unfinished ones first."""
     folder = GridFolder(path=out)
     jobs = [Job(run=name, config=config, folder=folder.run(name)) for name, config in grid.runs.items()]
-    missing = [job for job in jobs if not folder.is_done(job.run)]
+    missing = [job for job in jobs if job.run not in known and not folder.is_done(job.run)]
     return sorted(missing, key=lambda job: not job.folder.is_dir())
 
 
@@ -49,6 +49,7 @@ def run_grid(
     engine: Engine,
     watch: Callable[[Event], None] | None = None,
     observers: Iterable[Observer] = (),
+    known: Collection[str] = (),
 ) -> GridOutcome:
     """Run what is missing of a grid.
 
@@ -59,6 +60,7 @@ def run_grid(
         engine: where to run.
         watch: called with everything that happens.
         observers: watch each run in the process that runs it, which they are sent to by pickle.
+        known: names of runs whose results are kept elsewhere, such as `Results.done`; they are not run.
     """
     watching = _checked_observers(observers)
     folder = GridFolder(path=out)
@@ -73,7 +75,7 @@ def run_grid(
 
     with folder.locked():
         folder.record(name, grid)
-        jobs = [replace(job, observers=watching) for job in missing_runs(grid, out)]
+        jobs = [replace(job, observers=watching) for job in missing_runs(grid, out, known)]
         for job in jobs:
             folder.check_run(job.run)
         try:

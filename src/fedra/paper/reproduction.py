@@ -12,13 +12,12 @@ from typing import Any
 from fedra import checks
 from fedra.attacks import make_attack
 from fedra.data import missing_datasets
-from fedra.experiments import read_results
 from fedra.experiments.grid import Grid
 from fedra.names import nearest
 from fedra.paper.matching import paper_grids
 from fedra.paper.protocols import Protocol, read_protocols
 from fedra.paper.published import BEST_IGNORANT, Figure, read_paper
-from fedra.report.model.outcomes import NO_ATTACK, check_places, outcomes_of, unique
+from fedra.report.model.outcomes import NO_ATTACK, check_places, earlier_outcomes, unique
 from fedra.rules import Family, rule_class, rule_family
 from fedra.simulation import SimulationConfig
 
@@ -106,14 +105,15 @@ class Reproduction:
         grid = self.grid()
         return set() if grid is None else {cell.dataset for cell in grid.cells}
 
-    def check_folder(self, out: Path) -> None:
-        """Raise where a folder's other grids of the paper have other runs in the same places of the tables."""
+    def check_folder(self, out: Path, known: Path | None = None) -> None:
+        """Raise where other grids of the paper, here or in known results, have other runs in the tables' places."""
         grid = self.grid()
-        if grid is None or not any((out / "grids").glob("*.json")):
+        if grid is None:
             return
-        outcomes = [outcome for outcome in outcomes_of(read_results(out)) if outcome.grid != self.name]
-        others = paper_grids(outcomes)
-        check_places(grid, (outcome for outcome in outcomes if outcome.grid in others), out)
+        for folder, found in earlier_outcomes(out, known):
+            outcomes = [outcome for outcome in found if outcome.grid != self.name]
+            others = paper_grids(outcomes)
+            check_places(grid, (outcome for outcome in outcomes if outcome.grid in others), folder)
 
     def missing_data(self, *, to_run: bool) -> list[str]:
         """Return a sentence for each data set that is needed here and not there.

@@ -36,6 +36,7 @@ class Entry:
         by: what people call that rule, in a row that has the best of several rules; else empty.
         measures: means over the runs of other figures, by their names in the results; those that no run has are left
             out.
+        accuracies: of each seed that is done.
     """
 
     mean: float | None
@@ -46,6 +47,7 @@ class Entry:
     rule: str
     by: str = ""
     measures: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    accuracies: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def difference(self) -> float | None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from fedra.experiments import Grid, Results
+from fedra.experiments import Grid, Results, read_results
 from fedra.experiments.cell_table import STATES
 from fedra.experiments.grid import AXES
 from fedra.experiments.treatment import TREATMENT_TYPES
@@ -186,29 +186,44 @@ def entry_of(
     if not by_seed:
         return None
     chosen = [by_seed[seed] for seed in sorted(by_seed)]
-    accuracies = [outcome.accuracy for outcome in chosen if outcome.accuracy is not None]
+    accuracies = {outcome.seed: outcome.accuracy for outcome in chosen if outcome.accuracy is not None}
     measures = {name: [found.figures[name] for found in chosen if name in found.figures] for name in MEASURES}
     figures = unique(map(published, chosen))
     return Entry(
-        mean=statistics.fmean(accuracies) if accuracies else None,
-        std=statistics.stdev(accuracies) if len(accuracies) > 1 else None,
+        mean=statistics.fmean(accuracies.values()) if accuracies else None,
+        std=statistics.stdev(accuracies.values()) if len(accuracies) > 1 else None,
         runs=tuple(outcome.run for outcome in chosen),
         statuses=tuple(outcome.status for outcome in chosen),
         published=figures[0] if len(figures) == 1 else None,
         rule=rule,
         measures={name: sum(values) / len(values) for name, values in measures.items() if values},
+        accuracies=accuracies,
     )
 
 
-def check_places(grid: Grid, outcomes: Iterable[Outcome], out: Path) -> None:
+def earlier_outcomes(out: Path, known: Path | None) -> Iterator[tuple[Path, list[Outcome]]]:
+    """Yield what a folder of grids holds already, and what results that are known from elsewhere do, as far as any."""
+    if any((out / "grids").glob("*.json")):
+        yield out, list(outcomes_of(read_results(out)))
+    if known is not None:
+        yield known, list(outcomes_of(Results.read(known).cells))
+
+
+def check_places(grid: Grid, outcomes: Iterable[Outcome], folder: Path) -> None:
     """Raise where other grids of a folder, whose tables a grid is to add to, have other runs in the same places."""
     runs = {tuple(cell.labels.values()): cell.run for cell in grid.cells}
     for outcome in outcomes:
         place = tuple(getattr(outcome, name) for name in AXES.values())
         if runs.get(place, outcome.run) != outcome.run:
+            grids = folder / "grids"
+            remedy = (
+                f"choose another --out, or remove {grids}/{outcome.grid}.json"
+                if grids.is_dir()
+                else "leave --known out, or name other results"
+            )
             raise ValueError(
-                f"{out} has another run for {', '.join(map(str, place))} (grid {outcome.grid}), and a table cannot "
-                f"mix two protocols; choose another --out, or remove {out}/grids/{outcome.grid}.json"
+                f"{folder} has another run for {', '.join(map(str, place))} (grid {outcome.grid}), and a table cannot "
+                f"mix two protocols; {remedy}"
             )
 
 
