@@ -29,7 +29,7 @@ demo: $(STAMP) ## Show the main job on embedded data
 	$(BIN)/fedra demo
 
 test: $(STAMP) ## Run the tests
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 test-browser: $(STAMP) ## Click through a report in Chromium, installed from Debian where apt is there
 	@command -v chromium > /dev/null || { command -v apt-get > /dev/null && \
@@ -89,6 +89,7 @@ bench-growth: $(STAMP) ## Time and memory as clients and values grow, large roun
 contest: $(STAMP) ## Hold the contest of all rules and write results/contest; hours, and it goes on where it stopped
 	$(BIN)/fedra contest --known results/contest --out runs/contest --no-report
 	$(BIN)/fedra contest --broken --known results/contest --out runs/contest --no-report
+	$(BIN)/fedra grid docs/studies/study-search.toml --known results/contest --out runs/contest
 	$(BIN)/fedra report runs/contest --compact results/contest --add
 
 reproduction: $(STAMP) ## Put the tables of results/ into README and docs

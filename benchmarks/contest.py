@@ -11,9 +11,11 @@ from pathlib import Path
 
 from fedra.contest import CONTEST, contest_tables
 from fedra.contest.reference import boards
+from fedra.contest.tables import contest_names
 from fedra.experiments import Results
 from fedra.report import ReportData, build_report
-from fedra.report.formats.markdown import table_markdown
+from fedra.report.appearance import display_name
+from fedra.report.formats.markdown import lines_markdown, table_markdown
 from harness import quote
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -21,6 +23,9 @@ RESULTS = ROOT / "results" / "contest"
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 IMAGES = ROOT / "docs" / "images"
 PICTURES = ("contest-regret",)
+SEARCH = "study-search"
+# From this round on a run has learnt what it will, and accuracy only falls if attackers turn it.
+SETTLED = 50
 
 
 def texts(results: Results) -> dict[str, str]:
@@ -31,7 +36,25 @@ def texts(results: Results) -> dict[str, str]:
         tables = contest_tables(data, broken=broken)
         found.update((board.key, board.markdown()) for board in boards(tables, broken=broken))
         found.update((table.key, table_markdown(table)) for table in tables)
+    if SEARCH in set(results.cells["grid"]):
+        found[f"contest-{SEARCH}"] = search_table(results)
     return {name: text.strip() for name, text in found.items()}
+
+
+def search_table(results: Results) -> str:
+    """Return what each rule keeps of attackers who search for longer: after the last round, and at its worst before."""
+    cells = results.cells[(results.cells["grid"] == SEARCH) & (results.cells["status"] == "done")]
+    late = results.curves[results.curves["round"] >= SETTLED].groupby("run", observed=True)["accuracy"].min()
+    lines = [
+        (
+            display_name(str(cell.rule), contest_names()),
+            f"{cell.seed}",
+            f"{late[cell.run]:.1f}",
+            f"{cell.final_accuracy:.1f}",
+        )
+        for cell in cells.sort_values(["rule", "seed"], ascending=[False, True]).itertuples()
+    ]
+    return lines_markdown(("rule", "seed", f"least, from round {SETTLED} on", "after the last round"), lines)
 
 
 def main() -> None:
