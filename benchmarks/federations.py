@@ -1,7 +1,7 @@
 """Put the tables of federations whose clients are real, from results/federations, where their page shows them.
 
-The page has them between markers, `<!-- KEY -->` for a table of the report. Where there are two classes the figure is the
-AUC: three of four flights are on time, and accuracy hardly moves when a model says so of all of them.
+The page has them between markers, `<!-- KEY -->` for a table of the report. Where there are two classes the figure is
+the AUC: three of four flights are on time, and accuracy hardly moves when a model says so of all of them.
 """
 
 from __future__ import annotations
