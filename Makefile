@@ -96,6 +96,7 @@ reproduction: $(STAMP) ## Put the tables of results/ into README and docs
 	$(BIN)/python benchmarks/reproduction.py
 	$(BIN)/python benchmarks/contest.py
 	$(BIN)/python benchmarks/silos.py
+	$(BIN)/python benchmarks/federations.py
 
 bench-flower: $(STAMP) ## Compare the Flower strategies with Flower's own
 	$(BIN)/python benchmarks/flower.py

@@ -169,7 +169,7 @@ def main() -> None:
     torch.set_num_threads(1)
     measures = [
         against_plain(arguments.repetitions, "cnn28", "CNN 16/32/128"),
-        against_plain(arguments.repetitions, "char-tree", "tree over 80 characters"),
+        against_plain(arguments.repetitions, "char-tree", "char-tree, the model for Shakespeare"),
         against_loop(arguments.repetitions, "cnn28", 1.5, "2x"),
         over_rounds(max(5, arguments.repetitions // 2), arguments.rounds),
         against_loop(arguments.repetitions, "text-cnn", 1.0, "1.5x"),

@@ -56,16 +56,19 @@ def test_the_keys_on_the_page_are_those_of_a_federation() -> None:
     assert named == {"name", *FEDERATION_SETTINGS}
 
 
-def test_the_table_of_silos_is_the_committed_one(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("grid", "lines"), [("silos", 4 * 2 * 3), ("silos-carriers", 2 * 4)])
+def test_the_tables_of_silos_are_the_committed_ones(grid: str, lines: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import silos
 
     results = Results.read(ROOT / "results" / "silos")
-    shown = re.search(r"<!-- silos -->\n(.*?)<!-- /silos -->", PAGE, re.DOTALL)
+    shown = re.search(rf"<!-- {grid} -->\n(.*?)<!-- /{grid} -->", PAGE, re.DOTALL)
     assert shown is not None
-    assert shown[1].strip() == silos.table(results)
-    grid = Grid.read(ROOT / "benchmarks" / "silos.toml")
-    places = zip(*(results.cells[axis] for axis in ("dataset", "rule", "attack")), strict=True)
-    assert set(places) == {(cell.dataset, cell.rule, cell.attack) for cell in grid.cells}
-    assert set(results.cells["status"]) == {"done"}
-    assert len(silos.table(results).splitlines()) == 2 + 4 * 2 * 3
+    table = silos.table(results, grid)
+    assert shown[1].strip() == table
+    assert len(table.splitlines()) == 2 + lines
+    cells = results.cells[results.cells["grid"] == grid]
+    found = zip(*(cells[axis] for axis in ("dataset", "rule", "attack", "run")), strict=True)
+    planned = Grid.read(ROOT / "benchmarks" / f"{grid}.toml")
+    assert set(found) == {(cell.dataset, cell.rule, cell.attack, cell.run) for cell in planned.cells}
+    assert set(cells["status"]) == {"done"}

@@ -62,6 +62,15 @@ def test_figure_2_has_fedra_in_both_panels_and_says_what_its_bars_are(drawings):
         assert drawings[key].caption.endswith("one standard deviation over seeds to either side of the mean.")
 
 
+def test_figure_2_is_one_curve_of_the_values_of_several_calls():
+    calls = [grid_cells(targets=("figure2",), rules=("fedra",), alpha_q=values) for values in ((0.0, 10.0), (1, 2, 5))]
+    drawing = drawn(paper_data([cell for cells in calls for cell in cells]))["figure2"]
+    for axes in drawing.figure.axes:
+        assert [text.get_text() for text in axes.get_xticklabels()] == ["0", "1", "2", "5", "10"]
+        (line,) = (one for one in axes.lines if one.get_linestyle() == "-" and len(one.get_ydata()))
+        assert len(line.get_ydata()) == 5
+
+
 def test_one_seed_has_no_bars_to_explain(cells):
     alone = drawn(paper_data(chosen(cells, seed=[0], dataset=["mnist"])))
     assert all("deviation" not in drawing.caption for drawing in alone.values())
