@@ -264,7 +264,7 @@ def _with_figures(cells: pd.DataFrame) -> pd.DataFrame:
         return cells
     filled = cells.copy()
     for name in cells.columns.difference([*CELL_KEY, "config"]):
-        filled.loc[lacking, name] = cells.loc[lacking, "run"].map(known[name])
+        filled.loc[lacking, name] = known[name].reindex(cells.loc[lacking, "run"]).array
     return filled
 
 
