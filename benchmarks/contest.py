@@ -44,16 +44,13 @@ def texts(results: Results) -> dict[str, str]:
 def search_table(results: Results) -> str:
     """Return what each rule keeps of attackers who search for longer: after the last round, and at its worst before."""
     cells = results.cells[(results.cells["grid"] == SEARCH) & (results.cells["status"] == "done")]
-    late = results.curves[results.curves["round"] >= SETTLED].groupby("run", observed=True)["accuracy"].min()
-    lines = [
-        (
-            display_name(str(cell.rule), contest_names()),
-            f"{cell.seed}",
-            f"{late[cell.run]:.1f}",
-            f"{cell.final_accuracy:.1f}",
-        )
-        for cell in cells.sort_values(["rule", "seed"], ascending=[False, True]).itertuples()
-    ]
+    curves = results.curves[results.curves["round"] >= SETTLED].merge(cells[["run", "rule", "seed"]], on="run")
+    lines = []
+    for rule, found in curves.groupby("rule", observed=True):
+        by_seed = found.pivot(index="round", columns="seed", values="accuracy").sort_index()
+        by_seed["mean"] = by_seed.mean(axis="columns")
+        name = display_name(str(rule), contest_names())
+        lines += [(name, str(seed), f"{curve.min():.1f}", f"{curve.iloc[-1]:.1f}") for seed, curve in by_seed.items()]
     return lines_markdown(("rule", "seed", f"least, from round {SETTLED} on", "after the last round"), lines)
 
 
