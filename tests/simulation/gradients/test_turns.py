@@ -110,7 +110,7 @@ def test_what_fails_is_raised_and_ends_those_that_wait() -> None:
 
     crew = Crew(2)
     with pytest.raises(ValueError, match="the model is wrong"):
-        crew.run([Pass(run=fail), Pass(run=wait, before=0), Pass(run=wait, before=1)])
+        crew.run([Pass(run=fail), Pass(run=wait, continues=True), Pass(run=wait, continues=True)])
     assert not seen
     crew.run([Pass(run=lambda turn: seen.append("fine"))])
     assert seen == ["fine"]
