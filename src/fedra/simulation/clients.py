@@ -80,7 +80,8 @@ class Clients:
 
     def load(self, weights: npt.NDArray[np.float32]) -> None:
         """Give all clients the global model."""
-        load_parameter_vector(self._model, torch.from_numpy(weights))
+        with self._crew.undisturbed():
+            load_parameter_vector(self._model, torch.from_numpy(weights))
 
     def updates(
         self,
@@ -120,7 +121,8 @@ class Clients:
         parts = [self._partition.indices(int(client)) for client in clients]
         offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
         chosen = torch.from_numpy(np.concatenate(parts)) if parts else torch.empty(0, dtype=torch.int64)
-        inputs, labels = self._inputs[chosen], self._labels[chosen]
+        with self._crew.undisturbed():
+            inputs, labels = self._inputs[chosen], self._labels[chosen]
         if relabel is not None:
             labels = torch.from_numpy(np.asarray(relabel(labels.numpy()), dtype=np.int64))
         if poison is not None:

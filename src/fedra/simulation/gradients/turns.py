@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -77,6 +78,18 @@ class Crew:
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._pool: ThreadPoolExecutor | None = None
+
+    @contextlib.contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """Let torch do without threads of its own in the caller's: they spin for milliseconds after each operation."""
+        threads = torch.get_num_threads()
+        if self.threads > 1:
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            if self.threads > 1:
+                torch.set_num_threads(threads)
 
     def run(self, passes: Sequence[Pass]) -> None:
         """Run passes: with one thread in order and in the caller's, whose torch has one as well, else longest first."""
