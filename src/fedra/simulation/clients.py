@@ -80,8 +80,12 @@ class Clients:
 
     def load(self, weights: npt.NDArray[np.float32]) -> None:
         """Give all clients the global model."""
-        with self._crew.undisturbed():
+
+        def load(turn: Turn | None) -> None:
             load_parameter_vector(self._model, torch.from_numpy(weights))
+
+        # By the crew: in the caller's thread, torch has threads of its own, which spin for milliseconds afterwards.
+        self._crew.run([Pass(run=load)])
 
     def updates(
         self,
@@ -108,7 +112,13 @@ class Clients:
         """Return `updates` of each of these cohorts; several threads share out the work of all of them."""
         if isinstance(self._compute, LocalUpdates):
             return [self.updates(clients, round_number) for clients in cohorts]
-        found = self._compute.together([self._samples(clients, round_number) for clients in cohorts])
+        gathered: dict[int, CohortSamples] = {}
+
+        def gather(number: int, turn: Turn | None) -> None:
+            gathered[number] = self._samples(cohorts[number], round_number)
+
+        self._crew.run([Pass(run=partial(gather, number)) for number in range(len(cohorts))])
+        found = self._compute.together([gathered[number] for number in range(len(cohorts))])
         return [rows.numpy() for rows in found]
 
     def _samples(
@@ -121,8 +131,7 @@ class Clients:
         parts = [self._partition.indices(int(client)) for client in clients]
         offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
         chosen = torch.from_numpy(np.concatenate(parts)) if parts else torch.empty(0, dtype=torch.int64)
-        with self._crew.undisturbed():
-            inputs, labels = self._inputs[chosen], self._labels[chosen]
+        inputs, labels = self._inputs[chosen], self._labels[chosen]
         if relabel is not None:
             labels = torch.from_numpy(np.asarray(relabel(labels.numpy()), dtype=np.int64))
         if poison is not None:

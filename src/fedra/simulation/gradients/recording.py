@@ -1,4 +1,4 @@
-"""What a pass over several clients' samples leaves in the result: rows, from the layers' inputs and output gradients."""
+"""What a pass over several clients' samples leaves in the result, by the layers' inputs and output gradients."""
 
 from __future__ import annotations
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -79,18 +78,6 @@ class Crew:
         self.threads = threads
         self._pool: ThreadPoolExecutor | None = None
 
-    @contextlib.contextmanager
-    def undisturbed(self) -> Iterator[None]:
-        """Let torch do without threads of its own in the caller's: they spin for milliseconds after each operation."""
-        threads = torch.get_num_threads()
-        if self.threads > 1:
-            torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            if self.threads > 1:
-                torch.set_num_threads(threads)
-
     def run(self, passes: Sequence[Pass]) -> None:
         """Run passes: with one thread in order and in the caller's, whose torch has one as well, else longest first."""
         if self.threads == 1:
@@ -98,12 +85,10 @@ class Crew:
                 one.run(None)
             return
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(
-                self.threads, "fedra-pass", initializer=torch.set_num_threads, initargs=(1,)
-            )
+            self._pool = ThreadPoolExecutor(self.threads, "fedra-pass", initializer=_one_thread_of_torch)
         turns = Turns()
         try:
-            futures = [self._pool.submit(_run, turns, number, one) for number, one in enumerate(_longest_first(passes))]
+            futures = [self._pool.submit(_run, turns, number, one) for number, one in enumerate(longest_first(passes))]
             errors = [error for future in futures if (error := future.exception()) is not None]
         except BaseException:
             # Nothing runs afterwards: what waits ends, what has not begun never does.
@@ -116,7 +101,13 @@ class Crew:
                 raise error
 
 
-def _longest_first(passes: Sequence[Pass]) -> list[Pass]:
+def _one_thread_of_torch() -> None:
+    # A thread that never asked takes, at its first operation, the number that was set last, in whichever thread.
+    torch.get_num_threads()
+    torch.set_num_threads(1)
+
+
+def longest_first(passes: Sequence[Pass]) -> list[Pass]:
     """Order passes so that no thread is left with a long one in the end; each stays behind the one it continues."""
     chains: list[list[Pass]] = []
     for one in passes:
