@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -381,4 +381,14 @@ def test_what_an_attack_says_it_reads_must_be_something_it_can_read() -> None:
 
     with pytest.raises(ValueError, match="reads='honest_updates'"):
         readings_of(Curious())
-    assert readings_of(lambda view, rng: view.own_gradients) == set()
+
+
+def test_a_function_says_what_it_reads_as_an_attribute() -> None:
+    def mine(view: Any, rng: np.random.Generator) -> Any:
+        return view.observed
+
+    assert readings_of(mine) == set()
+    mine.reads = ("observed", "own")  # type: ignore[attr-defined]
+    assert readings_of(partial(mine)) == {"own", "pool"}
+    mine.knowledge = "all"  # type: ignore[attr-defined]
+    assert readings_of(mine) == {"own"}

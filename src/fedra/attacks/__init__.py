@@ -125,17 +125,19 @@ def named_parameters(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]
 
 def knowledge_of(attack: Attack) -> Knowledge:
     """Return what an attack must see; a function states it as an attribute `knowledge`, and else sees its own."""
-    stated = getattr(attack.func if isinstance(attack, partial) else attack, "knowledge", "own")
-    return checks.choice("knowledge", stated, VIEWS)
+    return checks.choice("knowledge", _stated(attack, "knowledge", "own"), VIEWS)
 
 
 def readings_of(attack: Attack) -> set[Reading]:
     """Return which honest gradients of its own clients an attack says that it reads, "own" and "pool"; at the least."""
-    stated = attack.reads if isinstance(attack, UpdateAttack) else ()
-    reads: set[Reading] = {checks.choice("reads", one, get_args(Reading)) for one in stated}
+    reads: set[Reading] = {checks.choice("reads", one, get_args(Reading)) for one in _stated(attack, "reads", ())}
     if "observed" in reads and knowledge_of(attack) == "own":
         reads.add("pool")
     return reads - {"observed"}
+
+
+def _stated(attack: Attack, name: str, otherwise: Any) -> Any:
+    return getattr(attack.func if isinstance(attack, partial) else attack, name, otherwise)
 
 
 def make_attack(name: str, **parameters: Any) -> Attack:
