@@ -10,7 +10,7 @@ export RAY_USAGE_STATS_ENABLED = 0
 export NO_MKDOCS_2_WARNING = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser test-deploy docs build notebooks fuzz check format bench bench-simulation bench-flower bench-grids bench-audit bench-attackers bench-scale bench-growth contest reproduction clean
+.PHONY: help install demo test test-browser test-deploy docs build notebooks fuzz check format bench bench-simulation bench-rounds bench-flower bench-grids bench-audit bench-attackers bench-scale bench-growth contest reproduction clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -70,6 +70,9 @@ bench: $(STAMP) ## Compare kernels and rules with peers; writes benchmarks/resul
 
 bench-simulation: $(STAMP) ## Compare the simulation with its peers
 	$(BIN)/python benchmarks/simulation/peers.py
+
+bench-rounds: $(STAMP) ## Time rounds with two threads and one; OPTIONS="--before REV" names the revision to compare with
+	$(BIN)/python benchmarks/simulation/revisions.py $(OPTIONS)
 
 bench-grids: $(STAMP) ## Time a grid with one and two workers, and the report of results/
 	$(BIN)/python benchmarks/grids.py

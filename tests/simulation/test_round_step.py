@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import pytest
 from tests.reference import attacks as reference
 
 from fedra import RULES
+from fedra.attacks import ATTACKS, UpdateAttack, readings_of
 from fedra.cohort import Verdict
 from fedra.data import Dataset, load_dataset
 from fedra.optimizers import OPTIMIZERS
@@ -302,3 +303,92 @@ def test_success_is_the_share_of_other_classes_that_are_taken_for_the_target() -
 def test_a_target_that_is_no_class_is_refused() -> None:
     with pytest.raises(ValueError, match="target=10 of attack 'backdoor', but digits has 10 classes"):
         prepared(attack="backdoor", attack_params={"target": 10})
+
+
+OTHERS = [("ipm", {"knowledge": "all"}), ("min-max", {"knowledge": "all"}), ("decoys", {"attack": "ipm"})]
+
+
+@pytest.mark.parametrize(("attack", "parameters"), [*((name, {}) for name in ATTACKS), *OTHERS])
+def test_an_attack_reads_what_it_says_and_nothing_else_of_its_clients_honest_gradients(
+    attack: str, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulation = prepared(attack=attack, attack_params=parameters, num_sampled=10, setting="fixed", alpha_q=10.0)
+    state = trained(simulation, 3)
+    malicious = simulation.federation.malicious
+    clients = simulation.federation.sample(state.round)
+    names = {tuple(clients[malicious[clients]]): "own", tuple(simulation.federation.pool(state.round)): "pool"}
+    assert len(names) == 2
+    asked = []
+    updates = simulation._clients.updates
+
+    def listening(clients: Any, round_number: int, **made: Any) -> Any:
+        if not made:
+            asked.append(names[tuple(clients)])
+        return updates(clients, round_number, **made)
+
+    monkeypatch.setattr(simulation._clients, "updates", listening)
+    simulation.step(state)
+    assert sorted(asked) == sorted(readings_of(simulation.attack))
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_rounds_have_the_same_bits_with_any_number_of_threads(attack: str) -> None:
+    given = {
+        "rounds": 3,
+        "dataset": "digits",
+        "rule": "fedavg",
+        "attack": attack,
+        "num_sampled": 10,
+        "setting": "fixed",
+    }
+    one, *others = (
+        simulate(SimulationConfig.from_dict({**given, "threads": threads})).summary["weights_sha256"]
+        for threads in (1, 2, 3)
+    )
+    assert others == [one, one]
+
+
+@pytest.mark.parametrize(("attack", "early"), [("lie", ["pool"]), ("none", ["own"]), ("mimic", []), ("label-flip", [])])
+def test_threads_share_out_what_an_attack_says_it_reads(
+    attack: str, early: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulation = prepared(attack=attack, num_sampled=10, setting="fixed", alpha_q=10.0, threads=2)
+    state = trained(simulation, 2)
+    federation, clients = simulation.federation, simulation.federation.sample(state.round)
+    bad = federation.malicious[clients]
+    cohorts = {"own": clients[bad], "pool": federation.pool(state.round)}
+    asked: list[list[np.ndarray]] = []
+    updates_of = simulation._clients.updates_of
+
+    def listening(cohorts: Any, round_number: int) -> Any:
+        asked.append(list(cohorts))
+        return updates_of(cohorts, round_number)
+
+    monkeypatch.setattr(simulation._clients, "updates_of", listening)
+    simulation.step(state)
+    (found,) = asked
+    for one, expected in zip(found, [clients[~bad], *(cohorts[name] for name in early)], strict=True):
+        np.testing.assert_array_equal(one, expected)
+
+
+def test_what_an_attack_says_it_reads_must_be_something_it_can_read() -> None:
+    class Curious(UpdateAttack):
+        name = "curious"
+        reads = ("honest_updates",)  # type: ignore[assignment]
+
+        def __call__(self, view: Any, rng: np.random.Generator, *args: Any) -> Any:
+            return view.own_gradients
+
+    with pytest.raises(ValueError, match="reads='honest_updates'"):
+        readings_of(Curious())
+
+
+def test_a_function_says_what_it_reads_as_an_attribute() -> None:
+    def mine(view: Any, rng: np.random.Generator) -> Any:
+        return view.observed
+
+    assert readings_of(mine) == set()
+    mine.reads = ("observed", "own")  # type: ignore[attr-defined]
+    assert readings_of(partial(mine)) == {"own", "pool"}
+    mine.knowledge = "all"  # type: ignore[attr-defined]
+    assert readings_of(mine) == {"own"}

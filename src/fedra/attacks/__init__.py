@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 from fedra import checks
 from fedra.attacks.adaptive import Adaptive
@@ -32,7 +32,7 @@ from fedra.attacks.quantities import (
     quantity_attack_name,
 )
 from fedra.attacks.updates import LIE, LabelFlip, NoAttack, Optimize
-from fedra.attacks.view import VIEWS, AttackerView, InformedView, Knowledge, Matrix, WhiteBoxView
+from fedra.attacks.view import VIEWS, AttackerView, InformedView, Knowledge, Matrix, Reading, WhiteBoxView
 from fedra.names import import_own, nearest, parameters_of
 
 # An attack that remembers takes and returns its state as well: see StatefulAttack.
@@ -79,6 +79,7 @@ __all__ = [
     "NoAttack",
     "Optimize",
     "QuantityAttack",
+    "Reading",
     "Sent",
     "SignFlip",
     "StatefulAttack",
@@ -94,6 +95,7 @@ __all__ = [
     "make_registered",
     "named_parameters",
     "quantity_attack_name",
+    "readings_of",
 ]
 
 
@@ -123,8 +125,19 @@ def named_parameters(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]
 
 def knowledge_of(attack: Attack) -> Knowledge:
     """Return what an attack must see; a function states it as an attribute `knowledge`, and else sees its own."""
-    stated = getattr(attack.func if isinstance(attack, partial) else attack, "knowledge", "own")
-    return checks.choice("knowledge", stated, VIEWS)
+    return checks.choice("knowledge", _stated(attack, "knowledge", "own"), VIEWS)
+
+
+def readings_of(attack: Attack) -> set[Reading]:
+    """Return which honest gradients of its own clients an attack says that it reads, "own" and "pool"; at the least."""
+    reads: set[Reading] = {checks.choice("reads", one, get_args(Reading)) for one in _stated(attack, "reads", ())}
+    if "observed" in reads and knowledge_of(attack) == "own":
+        reads.add("pool")
+    return reads - {"observed"}
+
+
+def _stated(attack: Attack, name: str, otherwise: Any) -> Any:
+    return getattr(attack.func if isinstance(attack, partial) else attack, name, otherwise)
 
 
 def make_attack(name: str, **parameters: Any) -> Attack:

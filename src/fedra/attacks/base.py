@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fedra.attacks.view import Knowledge, Matrix
+from fedra.attacks.view import Knowledge, Matrix, Reading
 from fedra.cohort import Floats
 from fedra.untrusted import clipped
 
@@ -35,6 +35,11 @@ class UpdateAttack(ABC):
     """An update attack: a frozen dataclass with keyword-only parameters, called with what the attacker sees."""
 
     name: ClassVar[str]
+    reads: ClassVar[tuple[Reading, ...]] = ()
+    """Which of the view's honest gradients it reads in every round: they may be computed early, beside the others.
+
+    The view shows no more for it, and what is not named here is computed when it is read.
+    """
 
     @property
     def knowledge(self) -> Knowledge:

@@ -12,7 +12,7 @@ import numpy as np
 from fedra import checks
 from fedra.attacks.base import Sent, StatefulAttack, UpdateAttack
 from fedra.attacks.updates import Optimize
-from fedra.attacks.view import AttackerView, Knowledge, Matrix
+from fedra.attacks.view import AttackerView, Knowledge, Matrix, Reading
 from fedra.kernels import column_moments
 
 
@@ -32,6 +32,7 @@ class Decoys(UpdateAttack):
     """
 
     name: ClassVar[str] = "decoys"
+    reads: ClassVar[tuple[Reading, ...]] = ("pool",)
 
     count: int = 2
     lam: float = 1.0

@@ -11,7 +11,7 @@ import numpy as np
 from fedra import checks
 from fedra.attacks.base import UpdateAttack
 from fedra.attacks.opposing import StatisticsOf
-from fedra.attacks.view import AttackerView, Matrix
+from fedra.attacks.view import AttackerView, Matrix, Reading
 from fedra.cohort import Floats
 from fedra.redteam import Honest
 
@@ -20,6 +20,8 @@ Direction = Literal["deviation", "sign", "mean"]
 
 @dataclass(frozen=True, kw_only=True)
 class _Hiding(UpdateAttack):
+    reads: ClassVar[tuple[Reading, ...]] = ("observed",)
+
     direction: Direction = "deviation"
     knowledge: StatisticsOf = "own"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedra import checks
 from fedra.attacks.base import UpdateAttack
-from fedra.attacks.view import AttackerView, Matrix
+from fedra.attacks.view import AttackerView, Matrix, Reading
 from fedra.kernels import column_moments
 
 
@@ -21,6 +21,7 @@ class Gaussian(UpdateAttack):
     """
 
     name: ClassVar[str] = "gaussian"
+    reads: ClassVar[tuple[Reading, ...]] = ("observed",)
 
     deviation: float = 1.0
 

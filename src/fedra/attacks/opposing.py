@@ -9,7 +9,7 @@ import numpy as np
 
 from fedra import checks
 from fedra.attacks.base import UpdateAttack
-from fedra.attacks.view import AttackerView, Matrix
+from fedra.attacks.view import AttackerView, Matrix, Reading
 from fedra.kernels import column_moments
 
 StatisticsOf = Literal["own", "all"]
@@ -20,6 +20,7 @@ class SignFlip(UpdateAttack):
     """Each malicious client's own update with the opposite sign, :math:`-g^i` (Li et al., 2019)."""
 
     name: ClassVar[str] = "sign-flip"
+    reads: ClassVar[tuple[Reading, ...]] = ("own",)
 
     def __call__(self, view: AttackerView, rng: np.random.Generator) -> Matrix:
         """Turn every update around."""
@@ -35,6 +36,7 @@ class IPM(UpdateAttack):
     """
 
     name: ClassVar[str] = "ipm"
+    reads: ClassVar[tuple[Reading, ...]] = ("observed",)
 
     eps: float = 0.5
     knowledge: StatisticsOf = "own"

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedra import checks
 from fedra.attacks.base import UpdateAttack
-from fedra.attacks.view import AttackerView, Labels, Matrix
+from fedra.attacks.view import AttackerView, Labels, Matrix, Reading
 from fedra.kernels import column_moments
 
 
@@ -19,6 +19,7 @@ class NoAttack(UpdateAttack):
     """The honest update; together with a quantity attack, a lie about the quantity alone."""
 
     name: ClassVar[str] = "none"
+    reads: ClassVar[tuple[Reading, ...]] = ("own",)
 
     def __call__(self, view: AttackerView, rng: np.random.Generator) -> Matrix:
         """Send what an honest client would."""
@@ -65,6 +66,7 @@ class LIE(UpdateAttack):
     """
 
     name: ClassVar[str] = "lie"
+    reads: ClassVar[tuple[Reading, ...]] = ("pool",)
 
     z: float | Literal["max"] = 1.5
 
@@ -96,6 +98,7 @@ class Optimize(UpdateAttack):
     """
 
     name: ClassVar[str] = "optimize"
+    reads: ClassVar[tuple[Reading, ...]] = ("pool",)
 
     lam: float = 3.0
 

@@ -22,6 +22,9 @@ Poison = Callable[[npt.NDArray[Any], Labels], tuple[npt.NDArray[Any], Labels]]
 # "own": the model and the attacker's own clients; "all": the honest clients of the round as well; "rule": and the rule.
 Knowledge = Literal["own", "all", "rule"]
 
+# Honest gradients that an attack may say it reads: `observed` is whichever the view makes of it.
+Reading = Literal["own", "pool", "observed"]
+
 
 def _cannot_poison(_poison: Poison) -> Matrix:
     raise ValueError("this attacker cannot train on inputs of its own making; give the view `poisoned`")

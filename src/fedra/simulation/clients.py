@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from fedra.data import Dataset, Partition, default_model
 from fedra.models import build_model, load_parameter_vector, parameter_vector
 from fedra.seeding import generator
 from fedra.simulation.config import SimulationConfig
-from fedra.simulation.gradients import CHUNK, CohortGradients
+from fedra.simulation.gradients import CHUNK, CohortGradients, CohortSamples
 from fedra.simulation.gradients.turns import Crew, Pass, Turn
 from fedra.simulation.local_training import LocalTraining, LocalUpdates
 from fedra.simulation.measures import Measured, measured
@@ -80,7 +80,12 @@ class Clients:
 
     def load(self, weights: npt.NDArray[np.float32]) -> None:
         """Give all clients the global model."""
-        load_parameter_vector(self._model, torch.from_numpy(weights))
+
+        def load(turn: Turn | None) -> None:
+            load_parameter_vector(self._model, torch.from_numpy(weights))
+
+        # By the crew: in the caller's thread, torch has threads of its own, which spin for milliseconds afterwards.
+        self._crew.run([Pass(run=load)])
 
     def updates(
         self,
@@ -97,6 +102,32 @@ class Clients:
             relabel: makes other labels of theirs.
             poison: makes other inputs and labels of theirs.
         """
+        samples = self._samples(clients, round_number, relabel, poison)
+        if isinstance(self._compute, LocalUpdates):
+            order = self._draws("simulation/local", clients, round_number)
+            return self._compute(*samples[:3], order=order, dropout=samples.dropout).numpy()
+        return self._compute(*samples[:3], dropout=samples.dropout).numpy()
+
+    def updates_of(self, cohorts: Sequence[npt.NDArray[np.int64]], round_number: int) -> list[Matrix]:
+        """Return `updates` of each of these cohorts; several threads share out the work of all of them."""
+        if isinstance(self._compute, LocalUpdates):
+            return [self.updates(clients, round_number) for clients in cohorts]
+        gathered: dict[int, CohortSamples] = {}
+
+        def gather(number: int, turn: Turn | None) -> None:
+            gathered[number] = self._samples(cohorts[number], round_number)
+
+        self._crew.run([Pass(run=partial(gather, number)) for number in range(len(cohorts))])
+        found = self._compute.together([gathered[number] for number in range(len(cohorts))])
+        return [rows.numpy() for rows in found]
+
+    def _samples(
+        self,
+        clients: npt.NDArray[np.int64],
+        round_number: int,
+        relabel: Relabel | None = None,
+        poison: Poison | None = None,
+    ) -> CohortSamples:
         parts = [self._partition.indices(int(client)) for client in clients]
         offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
         chosen = torch.from_numpy(np.concatenate(parts)) if parts else torch.empty(0, dtype=torch.int64)
@@ -105,18 +136,15 @@ class Clients:
             labels = torch.from_numpy(np.asarray(relabel(labels.numpy()), dtype=np.int64))
         if poison is not None:
             inputs, labels = map(torch.from_numpy, poison(inputs.numpy(), labels.numpy()))
+        return CohortSamples(inputs, labels, offsets, self._draws("simulation/dropout", clients, round_number))
 
-        def draws(purpose: str) -> Callable[..., np.random.Generator]:
-            def make(position: int, *keys: int) -> np.random.Generator:
-                return generator(self._seed, purpose, round_number, int(clients[position]), *keys)
+    def _draws(
+        self, purpose: str, clients: npt.NDArray[np.int64], round_number: int
+    ) -> Callable[..., np.random.Generator]:
+        def make(position: int, *keys: int) -> np.random.Generator:
+            return generator(self._seed, purpose, round_number, int(clients[position]), *keys)
 
-            return make
-
-        extra: dict[str, Any] = {"dropout": draws("simulation/dropout")}
-        if isinstance(self._compute, LocalUpdates):
-            extra["order"] = draws("simulation/local")
-        rows: Tensor = self._compute(inputs, labels, offsets, **extra)
-        return rows.numpy()
+        return make
 
     def measure(self) -> Measured:
         """Return what is measured of the loaded model on the test set."""

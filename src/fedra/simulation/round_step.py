@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,8 +21,9 @@ from fedra.attacks import (
     initial_attack_state,
     knowledge_of,
     make_attack,
+    readings_of,
 )
-from fedra.attacks.view import Knowledge, Matrix
+from fedra.attacks.view import Knowledge, Matrix, Reading
 from fedra.cohort import Floats, RuleState, Verdict
 from fedra.data import Dataset, load_dataset
 from fedra.optimizers import OptimizerState
@@ -171,7 +172,7 @@ class Simulation:
 
         The updates are rows of two matrices, not stacked.
         """
-        honest = self._clients.updates(clients[~malicious], state.round)
+        honest, early = self._honest(state, clients, malicious)
         if not malicious.any():
             return list(honest), state.attack
         round_ = _AttackedRound(self, state, clients, malicious, honest, claims)
@@ -180,7 +181,7 @@ class Simulation:
         remembered = state.attack
         # Gradients of a diverged model are not finite; screening deals with what becomes of them.
         with np.errstate(over="ignore", invalid="ignore"):
-            view = round_.view(knowledge_of(self._attack))
+            view = round_.view(knowledge_of(self._attack), early)
             if isinstance(self._attack, StatefulAttack):
                 sent, remembered = self._attack(view, rng, state.attack or self._attack.init(shape[1]))
             else:
@@ -191,6 +192,20 @@ class Simulation:
             planned = self._quantity_attack.claims_in_round(view, updates, claims[malicious])
         claims[malicious] = self._claimed(given.claims, planned)
         return round_.rows(updates), remembered
+
+    def _honest(
+        self, state: ServerState, clients: Ids, malicious: npt.NDArray[np.bool_]
+    ) -> tuple[Matrix, dict[Reading, Matrix]]:
+        """Return the honest clients' updates and, where threads can share the work, what the attack says it reads."""
+        early: dict[Reading, Ids] = {}
+        if self.config.threads > 1 and malicious.any():
+            reads = readings_of(self._attack)
+            if "own" in reads:
+                early["own"] = clients[malicious]
+            if "pool" in reads:
+                early["pool"] = self.federation.pool(state.round)
+        honest, *others = self._clients.updates_of([clients[~malicious], *early.values()], state.round)
+        return honest, dict(zip(early, others, strict=True))
 
     def _checked(self, sent: Matrix, shape: tuple[int, int]) -> Matrix:
         found = np.shape(sent)
@@ -243,8 +258,8 @@ class _AttackedRound:
         honest, lies = iter(self._honest), iter(updates)
         return [next(lies) if bad else next(honest) for bad in self._malicious]
 
-    def view(self, knowledge: Knowledge) -> AttackerView:
-        """Return what an attacker with this knowledge sees, and nothing else."""
+    def view(self, knowledge: Knowledge, early: Mapping[Reading, Matrix] | None = None) -> AttackerView:
+        """Return what an attacker with this knowledge sees, and nothing else; `early` is what was computed of it."""
         simulation, state, own = self._simulation, self._state, self._clients[self._malicious]
         updates = partial(simulation.honest_updates, round_number=state.round)
         seen: dict[str, Any] = {
@@ -258,6 +273,7 @@ class _AttackedRound:
             "relabelled": lambda relabel: updates(own, relabel=relabel),
             "poisoned": lambda poison: updates(own, poison=poison),
         }
+        seen |= {name: partial(_given, rows) for name, rows in (early or {}).items()}
         if knowledge != "own":
             seen |= {
                 "honest_updates": _read_only(self._honest),
@@ -278,6 +294,10 @@ class _AttackedRound:
             threads=self._simulation.config.threads,
         )
         return Judgement.of(verdict, self._malicious)
+
+
+def _given(rows: Matrix) -> Matrix:
+    return rows
 
 
 def _read_only(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

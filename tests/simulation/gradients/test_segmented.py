@@ -57,7 +57,7 @@ def test_what_one_pass_cannot_keep_apart_is_named(model: nn.Module, reason: str)
 def test_one_pass_gives_what_a_pass_per_client_gives(sizes: tuple[int, ...], chunk: int) -> None:
     model, given = network(), work(sizes)
     found, expected = (torch.full((len(sizes), 55), 9.0, dtype=torch.float64) for _ in range(2))
-    SegmentedEngine(layers=segmentable_layers(model), chunk=chunk)(model, given, found)
+    SegmentedEngine(layers=segmentable_layers(model), chunk=chunk)(model, (given, found))
     loop_gradients(model, given, expected)
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)
 
@@ -65,6 +65,6 @@ def test_one_pass_gives_what_a_pass_per_client_gives(sizes: tuple[int, ...], chu
 def test_the_model_keeps_its_parameters_trainable_and_no_hooks() -> None:
     model = network()
     engine = SegmentedEngine(layers=segmentable_layers(model), chunk=8)
-    engine(model, work(), torch.empty(len(SIZES), 55, dtype=torch.float64))
+    engine(model, (work(), torch.empty(len(SIZES), 55, dtype=torch.float64)))
     assert all(parameter.requires_grad and parameter.grad is None for parameter in model.parameters())
     assert all(not module._forward_hooks for module in model.modules())

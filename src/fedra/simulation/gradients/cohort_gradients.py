@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,15 @@ from fedra.simulation.gradients.turns import Crew
 CHUNK = 192
 PROBE_TOLERANCE = 1e-2
 _MORE_LAYERS_THAN_ANY = 1 << 20
+
+
+class CohortSamples(NamedTuple):
+    """What `CohortGradients` takes of one cohort."""
+
+    inputs: Tensor
+    labels: Tensor
+    offsets: npt.ArrayLike
+    dropout: DropoutGenerators | None = None
 
 
 class CohortGradients:
@@ -78,23 +88,38 @@ class CohortGradients:
         if self._memory_format is None:
             self._memory_format = choose_memory_format(self.model, inputs, labels, dropout, len(bounds) - 1)
             self._segmented = self._try_segmented(inputs, labels, dropout, self._memory_format, len(bounds) - 1)
-        work = Work(
-            inputs=inputs,
-            labels=labels,
-            offsets=bounds,
-            loss=self._loss,
-            dropout=dropout,
-            memory_format=self._memory_format,
-        )
+        work = self._work(inputs, labels, bounds, dropout)
         if self._segmented:
             try:
-                self._segmented(self.model, work, out)
+                self._segmented(self.model, (work, out))
             except NotSegmentableError as reason:
                 _warn_loop(reason)
                 self._segmented = None
         if not self._segmented:
             loop_gradients(self.model, work, out)
         return out
+
+    def together(self, cohorts: Sequence[CohortSamples]) -> list[Tensor]:
+        """Return what a call for each cohort would; several threads share out the work of all of them."""
+        if self._segmented and self._segmented.crew.threads > 1:
+            works = [self._work(*one[:2], checked_offsets(*one[:3]), one.dropout) for one in cohorts if len(one.inputs)]
+            if len(works) == len(cohorts):
+                outs = [checked_result(self.model, len(work.offsets) - 1, None) for work in works]
+                # Where one of them cannot be done in one pass, it is the calls that find out which.
+                with contextlib.suppress(NotSegmentableError):
+                    self._segmented(self.model, *zip(works, outs, strict=True))
+                    return outs
+        return [self(*one[:3], dropout=one.dropout) for one in cohorts]
+
+    def _work(self, inputs: Tensor, labels: Tensor, bounds: list[int], dropout: DropoutGenerators | None) -> Work:
+        return Work(
+            inputs=inputs,
+            labels=labels,
+            offsets=bounds,
+            loss=self._loss,
+            dropout=dropout,
+            memory_format=self._memory_format or torch.contiguous_format,
+        )
 
     def _try_segmented(
         self,
@@ -108,7 +133,7 @@ class CohortGradients:
         found, expected = (checked_result(self.model, 3, None) for _ in range(2))
         try:
             engine = SegmentedEngine(layers=segmentable_layers(self.model), chunk=self._chunk)
-            engine(self.model, work, found)
+            engine(self.model, (work, found))
         except NotSegmentableError as reason:
             _warn_loop(reason)
             return None

@@ -32,7 +32,7 @@ class Work:
     dropout: DropoutGenerators | None
     memory_format: torch.memory_format
 
-    def batch(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+    def batch(self, positions: Tensor | slice) -> tuple[Tensor, Tensor]:
         """Copy samples, so that the bits never depend on how the caller's arrays lie in memory."""
         inputs = self.inputs[positions]
         laid_out = torch.empty(inputs.shape, dtype=inputs.dtype, memory_format=self.memory_format)
@@ -48,7 +48,7 @@ def loop_gradients(model: nn.Module, work: Work, out: Tensor) -> None:
         if start == stop:
             out[client].zero_()
             continue
-        inputs, labels = work.batch(torch.arange(start, stop))
+        inputs, labels = work.batch(slice(start, stop))
         with dropout.seeded(client), dropout.forward_pass([(client, stop - start)]):
             loss = work.loss(model(inputs), labels).mean()
         grads = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)

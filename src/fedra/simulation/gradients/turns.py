@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import torch
@@ -64,10 +64,11 @@ class Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class Pass:
-    """Something to run, given its turn; `before` is the position of an earlier one that it continues."""
+    """Something to run, given its turn: how much of it there is, and whether it continues the one before it."""
 
     run: Callable[[Turn | None], None]
-    before: int | None = None
+    size: int = 0
+    continues: bool = False
 
 
 class Crew:
@@ -78,41 +79,50 @@ class Crew:
         self._pool: ThreadPoolExecutor | None = None
 
     def run(self, passes: Sequence[Pass]) -> None:
-        """Run passes, started in order; with one thread in the caller's, whose torch has one as well."""
+        """Run passes: with one thread in order and in the caller's, whose torch has one as well, else longest first."""
         if self.threads == 1:
             for one in passes:
                 one.run(None)
             return
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(
-                self.threads, "fedra-pass", initializer=torch.set_num_threads, initargs=(1,)
-            )
+            self._pool = ThreadPoolExecutor(self.threads, "fedra-pass", initializer=_one_thread_of_torch)
         turns = Turns()
-        futures = [self._pool.submit(_run, turns, number, one) for number, one in enumerate(passes)]
         try:
+            futures = [self._pool.submit(_run, turns, number, one) for number, one in enumerate(longest_first(passes))]
             errors = [error for future in futures if (error := future.exception()) is not None]
         except BaseException:
-            _stop(turns, futures)
+            # Nothing runs afterwards: what waits ends, what has not begun never does.
+            turns.end(-1, failed=True)
+            pool, self._pool = self._pool, None
+            pool.shutdown(cancel_futures=True)
             raise
         for error in errors:
             if not isinstance(error, _StoppedError):
                 raise error
 
 
+def _one_thread_of_torch() -> None:
+    # A thread that never asked takes, at its first operation, the number that was set last, in whichever thread.
+    torch.get_num_threads()
+    torch.set_num_threads(1)
+
+
+def longest_first(passes: Sequence[Pass]) -> list[Pass]:
+    """Order passes so that no thread is left with a long one in the end; each stays behind the one it continues."""
+    chains: list[list[Pass]] = []
+    for one in passes:
+        if one.continues:
+            chains[-1].append(one)
+        else:
+            chains.append([one])
+    chains.sort(key=lambda chain: max(one.size for one in chain), reverse=True)
+    return [one for chain in chains for one in chain]
+
+
 def _run(turns: Turns, number: int, one: Pass) -> None:
     failed = True
     try:
-        one.run(Turn(turns=turns, number=number, before=one.before))
+        one.run(Turn(turns=turns, number=number, before=number - 1 if one.continues else None))
         failed = False
     finally:
         turns.end(number, failed=failed)
-
-
-def _stop(turns: Turns, futures: Sequence[Future[None]]) -> None:
-    """End what waits and what has not begun; nothing runs afterwards."""
-    turns.end(-1, failed=True)
-    for future in futures:
-        future.cancel()
-    for future in futures:
-        if not future.cancelled():
-            future.exception()
