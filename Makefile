@@ -2,6 +2,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# One more than there are cores: tests that start servers mostly wait.
+WORKERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 export FLWR_TELEMETRY_ENABLED = 0
@@ -29,7 +31,7 @@ demo: $(STAMP) ## Show the main job on embedded data
 	$(BIN)/fedra demo
 
 test: $(STAMP) ## Run the tests
-	$(BIN)/python -m pytest -q -n auto --dist worksteal
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 test-browser: $(STAMP) ## Click through a report in Chromium, installed from Debian where apt is there
 	@command -v chromium > /dev/null || { command -v apt-get > /dev/null && \

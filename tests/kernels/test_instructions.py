@@ -4,6 +4,7 @@ Masked stores and gathers are what a compiler makes of a branch or a table in a 
 for them.
 """
 
+import fcntl
 import json
 import os
 import platform
@@ -105,10 +106,22 @@ def compile_and_print():
 
 @pytest.fixture(scope="module", params=list(TARGETS))
 def assembly(request, tmp_path_factory):
-    environment = {**os.environ, **TARGETS[request.param], "NUMBA_CACHE_DIR": str(tmp_path_factory.mktemp("cache"))}
+    own = tmp_path_factory.getbasetemp()
+    # Compiling takes half a minute: workers side by side wait for the first, and read what it left beside their folders.
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    kept = shared / f"assembly {request.param}.json"
+    with kept.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            kept.write_text(compiled(request.param, tmp_path_factory.mktemp("cache")), encoding="utf-8")
+    return json.loads(kept.read_text(encoding="utf-8"))
+
+
+def compiled(target, cache):
+    environment = {**os.environ, **TARGETS[target], "NUMBA_CACHE_DIR": str(cache)}
     code = "from tests.kernels.test_instructions import compile_and_print; compile_and_print()"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    return done.stdout
 
 
 def test_no_masked_store_or_gather_stands_in_a_kernel(assembly):
