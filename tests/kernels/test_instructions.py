@@ -107,7 +107,7 @@ def compile_and_print():
 @pytest.fixture(scope="module", params=list(TARGETS))
 def assembly(request, tmp_path_factory):
     own = tmp_path_factory.getbasetemp()
-    # Compiling takes half a minute: workers side by side wait for the first, and read what it left beside their folders.
+    # Compiling takes half a minute: workers side by side wait for the first, and read what it left.
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     kept = shared / f"assembly {request.param}.json"
     with kept.with_suffix(".lock").open("w") as lock:
