@@ -94,7 +94,7 @@ bench-growth: $(STAMP) ## Time and memory as clients and values grow, large roun
 contest: $(STAMP) ## Hold the contest of all rules and write results/contest; hours, and it goes on where it stopped
 	$(BIN)/fedra contest --known results/contest --out runs/contest --no-report
 	$(BIN)/fedra contest --broken --known results/contest --out runs/contest --no-report
-	$(BIN)/fedra grid docs/studies/study-search.toml --known results/contest --out runs/contest
+	$(BIN)/fedra grid benchmarks/study-search.toml --known results/contest --out runs/contest
 	$(BIN)/fedra report runs/contest --compact results/contest --add
 
 reproduction: $(STAMP) ## Put the tables of results/ into README and docs
