@@ -96,6 +96,9 @@ contest: $(STAMP) ## Hold the contest of all rules and write results/contest; ho
 	$(BIN)/fedra contest --broken --known results/contest --out runs/contest --no-report
 	$(BIN)/fedra grid benchmarks/study-search.toml --known results/contest --out runs/contest
 	$(BIN)/fedra report runs/contest --compact results/contest --add
+	$(BIN)/fedra contest --settings huffpost-iid --rules fedavg,multi-krum,centered-clipping,fedra-evidence,concord \
+		--known results/contest-validation --out runs/contest-validation --no-report
+	$(BIN)/fedra report runs/contest-validation --compact results/contest-validation --add
 
 reproduction: $(STAMP) ## Put the tables of results/ into README and docs
 	$(BIN)/python benchmarks/reproduction.py

@@ -20,6 +20,7 @@ from harness import quote
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "contest"
+VALIDATION = ROOT / "results" / "contest-validation"
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 IMAGES = ROOT / "docs" / "images"
 PICTURES = ("contest-regret",)
@@ -41,6 +42,12 @@ def texts(results: Results) -> dict[str, str]:
     return {name: text.strip() for name, text in found.items()}
 
 
+def committed() -> dict[str, str]:
+    """Return the texts of all committed results; what only some rules were tried on has its table and no part in the rest."""
+    validation = contest_tables(ReportData.of(Results.read(VALIDATION)))
+    return texts(Results.read(RESULTS)) | {table.key: table_markdown(table).strip() for table in validation}
+
+
 def search_table(results: Results) -> str:
     """Return what each rule keeps of attackers who search for longer: after the last round, and at its worst before."""
     cells = results.cells[(results.cells["grid"] == SEARCH) & (results.cells["status"] == "done")]
@@ -58,7 +65,7 @@ def main() -> None:
     if not RESULTS.is_dir():
         print(f"there is no {RESULTS}; make it with make contest")
         return
-    for name, text in texts(Results.read(RESULTS)).items():
+    for name, text in committed().items():
         for page in PAGES:
             quote(name, text, page)
     with tempfile.TemporaryDirectory() as folder:

@@ -56,7 +56,7 @@ def test_the_page_names_the_rules_and_attacks_of_the_programme() -> None:
 
 def test_every_place_for_a_table_has_the_committed_one(script: ModuleType) -> None:
     assert QUOTED[ROOT / "docs" / "contest.md"].keys() >= {"contest-leaderboard", "contest-broken-leaderboard"}
-    texts = script.texts(Results.read(RESULTS)) if RESULTS.is_dir() else {}
+    texts = script.committed()
     for page, places in QUOTED.items():
         for name, text in places.items():
             assert text.strip() == texts.get(name, ""), f"{page.name}: {name}; run make reproduction"
@@ -65,7 +65,7 @@ def test_every_place_for_a_table_has_the_committed_one(script: ModuleType) -> No
 def test_tables_are_found_by_the_names_that_pages_use(script: ModuleType) -> None:
     from tests.contest.contest_results import contest_results
 
-    names = script.texts(contest_results(Contest(), Contest(broken=True)))
+    names = script.texts(contest_results(Contest(settings=tuple(read_programme().settings)), Contest(broken=True)))
     quoted = {name for places in QUOTED.values() for name in places}
     assert quoted - {f"contest-{script.SEARCH}"} <= names.keys()
     assert {"contest-mnist-iid", "assumption-broken-mnist-iid", "contest-broken-clients"} <= names.keys()
