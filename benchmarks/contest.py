@@ -43,7 +43,7 @@ def texts(results: Results) -> dict[str, str]:
 
 
 def committed() -> dict[str, str]:
-    """Return the texts of all committed results; what only some rules were tried on has its table and no part in the rest."""
+    """Return the texts of all committed results; what only some rules were tried on has no part in the summaries."""
     validation = contest_tables(ReportData.of(Results.read(VALIDATION)))
     return texts(Results.read(RESULTS)) | {table.key: table_markdown(table).strip() for table in validation}
 
