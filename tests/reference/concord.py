@@ -5,14 +5,20 @@ from itertools import combinations
 import numpy as np
 
 
+def flattened(quantities, difference):
+    """What claims are worth where clients differ by so many times the variance of an update of median quantity."""
+    return np.array([1 / (1 / q + difference / np.median(quantities)) for q in quantities])
+
+
 def all_means(updates, weights, count):
-    """The weighted means without each set of at most `count` clients."""
+    """The weighted means without each set of at most `count` clients, by each row of weights."""
     n = len(updates)
-    for size in range(count + 1):
-        for out in combinations(range(n), size):
-            stay = [i for i in range(n) if i not in out]
-            if sum(weights[stay]) > 0:
-                yield sum(weights[i] * updates[i] for i in stay) / sum(weights[stay])
+    for each in np.atleast_2d(weights):
+        for size in range(count + 1):
+            for out in combinations(range(n), size):
+                stay = [i for i in range(n) if i not in out]
+                if sum(each[stay]) > 0:
+                    yield sum(each[i] * updates[i] for i in stay) / sum(each[stay])
 
 
 def shortest_in_hull(points, steps=20_000):

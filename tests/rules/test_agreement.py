@@ -31,6 +31,18 @@ def test_it_is_the_shortest_vector_of_the_hull(seed, clients, dimension, count, 
     assert (means @ found >= 0.9999 * (found @ found) - 1e-6 * scale**2).all()
 
 
+@given(SEEDS, st.integers(4, 8), st.integers(1, 12), st.integers(0, 3), st.sampled_from([0.0, 0.5, 3.0]))
+def test_by_several_weights_it_is_the_shortest_vector_of_all_their_means(seed, clients, dimension, count, signal):
+    updates, weights = drawn(seed, clients, dimension, signal)
+    several = np.vstack([weights, np.ones(clients), weights[::-1]])
+    agreed = agreed_weights(updates @ updates.T, several, count)
+    means = np.array(list(all_means(updates, several, count)))
+    found, expected = agreed @ updates, shortest_in_hull(means, steps=3000)
+    scale = np.abs(updates).max()
+    assert found @ found <= expected @ expected * 1.001 + 1e-6 * scale**2
+    assert (means @ found >= 0.9999 * (found @ found) - 1e-6 * scale**2).all()
+
+
 @given(SEEDS, st.integers(3, 9), st.integers(1, 3))
 def test_the_mean_that_agrees_least_is_the_least_of_all(seed, clients, count):
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reference.concord import all_means, shortest_in_hull, supported
+from tests.reference.concord import all_means, flattened, shortest_in_hull, supported
 from tests.reference.evidence import evidence, most_liars
 from tests.strategies import SEEDS
 
@@ -19,10 +19,15 @@ def honest_round(seed, clients, dimension=300, signal=0.3):
     return truth, truth + rng.standard_normal((clients, dimension)) / np.sqrt(quantities)[:, np.newaxis], quantities
 
 
+def believed(updates, quantities, difference=0.3):
+    """The weights by evidence of claims in full, and of flattened ones."""
+    return np.array([evidence(updates, flattened(quantities, each))[2] for each in (0, difference)])
+
+
 @given(SEEDS, st.integers(5, 9))
 def test_it_is_the_reference(seed, clients):
     _, updates, quantities = honest_round(seed, clients, 12, 1.0)
-    counted = np.asarray(evidence(updates, quantities)[2])
+    counted = believed(updates, quantities)
     means = list(all_means(updates, counted, most_liars(clients, "0.1")))
     expected = shortest_in_hull(means, steps=3000)
     update = fedra.Concord(least_agreement=0, least_support=1, few_clients=0)(updates, quantities).update
@@ -33,7 +38,7 @@ def test_it_is_the_reference(seed, clients):
 @given(SEEDS, st.integers(5, 9), st.sampled_from([0.0, 0.15, 0.6]), st.sampled_from([0.1, 0.4, 1.0]))
 def test_it_leaves_out_no_more_than_it_must(seed, clients, support, signal):
     _, updates, quantities = honest_round(seed, clients, 12, signal)
-    counted = np.asarray(evidence(updates, quantities)[2])
+    counted = believed(updates, quantities)
     liars = most_liars(clients, "0.1")
     rule = fedra.Concord(least_agreement=0, least_support=support, few_clients=0)
     update = rule(updates, quantities).update
@@ -47,12 +52,46 @@ def test_it_leaves_out_no_more_than_it_must(seed, clients, support, signal):
 
 
 @given(SEEDS, st.integers(5, 9))
-def test_a_round_of_few_is_the_mean_by_evidence(seed, clients):
+def test_a_round_of_few_is_the_shorter_of_two_means_or_between_them(seed, clients):
     _, updates, quantities = honest_round(seed, clients, 12, 1.0)
-    ours, theirs = fedra.Concord()(updates, quantities), fedra.FedRA()(updates, quantities)
+    update = fedra.Concord()(updates, quantities).update
+    expected = shortest_in_hull(list(all_means(updates, believed(updates, quantities), 0)), steps=3000)
+    np.testing.assert_allclose(update, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
+@given(SEEDS, st.integers(5, 9))
+def test_without_differences_a_round_of_few_is_the_mean_by_evidence(seed, clients):
+    _, updates, quantities = honest_round(seed, clients, 12, 1.0)
+    ours, theirs = fedra.Concord(difference=0)(updates, quantities), fedra.FedRA()(updates, quantities)
     np.testing.assert_array_equal(ours.kept, theirs.kept)
     np.testing.assert_allclose(ours.weights, theirs.weights, rtol=1e-12)
     np.testing.assert_allclose(ours.update, theirs.update, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("claim", [20.0, 500.0])
+def test_large_clients_that_differ_are_not_silenced(claim):
+    """Ten kinds of clients, and large ones of a kind each: by claims they are taken for liars."""
+    rng = np.random.default_rng(0)
+    kinds = 4 * rng.standard_normal((10, 300))
+    quantities = np.append(np.ones(40), np.full(10, claim))
+    updates = np.array([kinds[i % 10] for i in range(50)])
+    updates += rng.standard_normal(updates.shape) / np.sqrt(quantities)[:, np.newaxis]
+    verdict = fedra.Concord(malicious_ratio=0.05)(updates, quantities)
+    assert verdict.kept.all()
+    assert not verdict.warnings
+    truth = kinds.mean(axis=0)
+    error = np.linalg.norm(verdict.update - truth)
+    assert error < np.linalg.norm(fedra.FedRA(malicious_ratio=0.05)(updates, quantities).update - truth)
+
+
+@given(SEEDS)
+def test_where_clients_are_alike_claims_count(seed):
+    """The flattened mean has more noise, so that the shorter one is that by claims."""
+    truth, updates, quantities = honest_round(seed, 50, signal=0.0)
+    even, ours = updates.mean(axis=0), fedra.Concord(least_agreement=0, malicious_ratio=0)(updates, quantities)
+    flat = fedra.Concord(least_agreement=0, least_support=0)(updates, quantities)
+    assert np.linalg.norm(ours.update - truth) < np.linalg.norm(even - truth)
+    assert np.linalg.norm(flat.update - truth) < np.linalg.norm(even - truth)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -95,5 +134,7 @@ def test_least_agreement_is_a_share():
         fedra.Concord(least_agreement=1.5)
     with pytest.raises(ValueError, match="least_support"):
         fedra.Concord(least_support=-0.1)
+    with pytest.raises(ValueError, match="difference"):
+        fedra.Concord(difference=-0.1)
     with pytest.raises(ValueError, match="few_clients"):
         fedra.Concord(few_clients=-1)

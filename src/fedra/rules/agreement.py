@@ -27,23 +27,29 @@ def agreed_weights(inner_products: Floats, weights: Floats, count: int) -> Float
               \langle g, \mu_S \rangle \ge \|g\|_2^2 \text{ for every such } S,
 
     found as weights of the clients, by Wolfe's algorithm (1976): the hull is never written down, only the mean that
-    agrees least with the point at hand is looked for.
+    agrees least with the point at hand is looked for. Where it is not certain which weights are right, there may be
+    several: the hull is that of the means by each of them.
 
     Args:
         inner_products: (n, n) between the updates.
-        weights: (n,) of which at least `count` + 1 are positive.
-        count: k, how many clients may be left out.
+        weights: (n,), or (several, n), each with a positive one.
+        count: k, how many clients may be left out; at most all but one of those of positive weight.
     """
-    whole: Floats = weights / weights.sum()
-    scale = float(np.trace(inner_products)) / len(weights)
-    if count == 0 or not scale > 0:
-        return whole
+    several = np.atleast_2d(weights)
+    wholes: Floats = several / several.sum(axis=1, keepdims=True)
+    scale = float(np.trace(inner_products)) / len(inner_products)
+    if not scale > 0:
+        return wholes[0]
     products = inner_products / scale
-    means, parts = whole[np.newaxis], np.ones(1)
-    point, length = whole, float(whole @ products @ whole)
+    lengths = np.einsum("fi,ij,fj->f", wholes, products, wholes)
+    shortest = int(np.argmin(lengths))
+    point, length = wholes[shortest], float(lengths[shortest])
+    means, parts = point[np.newaxis], np.ones(1)
+    if count == 0 and len(wholes) == 1:
+        return point
     for _ in range(_MOST_STEPS):
         agreement = products @ point
-        mean = least_agreeing(agreement, weights, count)
+        mean = least_agreeing(agreement, several, count)
         if mean @ agreement >= (1 - _CLOSE) * length:
             break
         means, parts = _nearest(products, np.vstack([means, mean]), np.append(parts, 0.0))
@@ -67,7 +73,7 @@ def supported_weights(inner_products: Floats, weights: Floats, count: int, suppo
 
     Args:
         inner_products: (n, n) between the updates.
-        weights: (n,) of which at least `count` + 1 are positive.
+        weights: (n,), or (several, n), each with a positive one.
         count: k, how many clients may be left out.
         support: theta, from 0 to 1.
     """
@@ -92,9 +98,20 @@ def least_agreeing(agreement: Floats, weights: Floats, count: int) -> Floats:
 
     .. math:: \min_{|S| \le k} \sum_{i \notin S} w_i a_i \Big/ \sum_{i \notin S} w_i
 
+    over all of the `weights`, (n,) or (several, n).
+    """
+    means = np.array([_least_mean(agreement, each, count) for each in np.atleast_2d(weights)])
+    least: Floats = means[np.argmin(means @ agreement)]
+    return least
+
+
+def _least_mean(agreement: Floats, weights: Floats, count: int) -> Floats:
+    r"""Return the weights of the mean that agrees least, by one set of weights.
+
     A mean below :math:`\lambda` exists where leaving out the clients of largest :math:`w_i (a_i - \lambda)` makes one,
     so :math:`\lambda` is lowered to that until it stays (Dinkelbach, 1967).
     """
+    count = min(count, np.count_nonzero(weights) - 1)
     kept = np.ones(len(weights), dtype=bool)
     level = float(weights @ agreement) / float(weights.sum())
     for _ in range(_MOST_TURNS):

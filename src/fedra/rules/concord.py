@@ -13,9 +13,11 @@ from fedra.cohort import Cohort, Floats
 from fedra.kernels import pairwise_squared_l2
 from fedra.rules.agreement import supported_weights
 from fedra.rules.base import Decision, Family
-from fedra.rules.evidence import excess_reasons, most_liars, weigh_evidence
+from fedra.rules.evidence import excess_reasons, flattened, most_liars, weigh_evidence
 from fedra.rules.malicious import AssumesMalicious
 
+# The variance between clients that is allowed for beside none, in units of that of an update of median quantity.
+DIFFERENCE = 0.3
 # A step shorter than this share of the mean that it was made of says that clients do not agree on a direction.
 LEAST_AGREEMENT = 0.1
 # How far every mean without k clients must agree with the step, as a share of what the step agrees with itself.
@@ -28,22 +30,28 @@ FEW_CLIENTS = 10
 class Concord(AssumesMalicious):
     r"""The step that every mean without k clients supports, whoever they are; none where clients do not agree.
 
-    Clients are weighed by what their updates prove (`fedra.rules.evidence`, the weights of FedRA's default). Whoever
-    lies near enough to the centre passes that. Therefore
+    Clients are weighed by what their updates prove (`fedra.rules.evidence`, the weights of FedRA's default), twice:
+    by their claims, and as if clients differed by more than the noise of their samples (`flattened`). Whoever lies
+    near enough to the centre passes that. Therefore
 
-    .. math:: g_j = \operatorname{argmin} \{\|g\|_2 : g \in \operatorname{conv}\{\mu_S : |S| \le j\}\}, \quad
-              \mu_S = \frac{\sum_{i \notin S} w_i g^i}{\sum_{i \notin S} w_i}
+    .. math:: g_j = \operatorname{argmin} \{\|g\|_2 : g \in \operatorname{conv}\{\mu_S^w : |S| \le j\}\}, \quad
+              \mu_S^w = \frac{\sum_{i \notin S} w_i g^i}{\sum_{i \notin S} w_i}
 
-    for the first :math:`j = 0, 1, 2, 4, \dots, k` with
-    :math:`\langle g_j, \mu_S \rangle \ge \theta \|g_j\|^2` for every S of at most k clients, where k is the number
+    over both weights w, for the first :math:`j = 0, 1, 2, 4, \dots, k` with
+    :math:`\langle g_j, \mu_S^w \rangle \ge \theta \|g_j\|^2` for every S of at most k clients, where k is the number
     of liars that a round may well hold (`most_liars`: 10 of 50 at a ratio of 0.1). :math:`g_k` has this with 1:
     whichever k clients lie, the step does not point against the mean of the others. Where :math:`\|g_j\|` is less
     than a tenth of the length of the mean of all, clients have no direction in common, and there is no step.
-    In rounds of few clients j is 0: the step is the mean by evidence, as FedRA's.
+    In rounds of few clients j is 0: what is left is the choice between the two weights.
+
+    Of two means that lie about the truth, the shorter is the one with less noise: by claims where clients hold alike
+    data, flattened where large clients differ.
 
     Attributes:
         malicious_ratio: the share of malicious clients in the federation; m~ = ceil(n * ratio).
         num_malicious: m~ itself, instead.
+        difference: rho of the second weights, the variance between clients in units of that of an update of median
+            quantity; 0 for the first weights only.
         least_agreement: the share of the mean's length below which there is no step; 0 takes every step.
         least_support: theta; 1 leaves out k clients wherever that shortens the step.
         few_clients: in a round of fewer, j is 0: what k of so few would be left out of is no mean of the others.
@@ -54,12 +62,14 @@ class Concord(AssumesMalicious):
     condition: ClassVar[str] = "n > 2m+2"
     scored: ClassVar[bool] = True
 
+    difference: float = DIFFERENCE
     least_agreement: float = LEAST_AGREEMENT
     least_support: float = LEAST_SUPPORT
     few_clients: int = FEW_CLIENTS
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        checks.number("difference", self.difference, least=0)
         checks.number("least_agreement", self.least_agreement, least=0, most=1)
         checks.number("least_support", self.least_support, least=0, most=1)
         checks.whole("few_clients", self.few_clients, 0)
@@ -75,31 +85,37 @@ class Concord(AssumesMalicious):
         rows, quantities = cohort.rows, cohort.quantities
         origin = np.broadcast_to(rows.dtype.type(0), rows.dimension)
         squared = pairwise_squared_l2(rows.with_row(origin), cohort.threads)
-        evidence = weigh_evidence(squared[:-1, :-1], quantities, liars)
-        counted = np.flatnonzero(evidence.counted > 0)
+        differences = (0.0, self.difference) if liars and self.difference > 0 else (0.0,)
+        evidence = [weigh_evidence(squared[:-1, :-1], flattened(quantities, each), liars) for each in differences]
+        excess = np.min([each.excess for each in evidence], axis=0)
+        kept = np.any([each.kept for each in evidence], axis=0)
+        believed = np.array([each.counted / each.counted.max() for each in evidence])
+        counted = np.flatnonzero(believed.any(axis=0))
+        believed = believed[:, counted]
         lengths = squared[counted, -1]
         products = (lengths[:, np.newaxis] + lengths - squared[np.ix_(counted, counted)]) / 2
-        believed = evidence.counted[counted] / evidence.counted.max()
         agreed = supported_weights(products, believed, min(left_out, len(counted) - 1), self.least_support)
         weights = np.zeros(len(cohort))
         weights[counted] = agreed
-        whole = believed / believed.sum()
-        scores = np.minimum(evidence.excess, np.finfo(np.float64).max)
+        scores = np.minimum(excess, np.finfo(np.float64).max)
+        with np.errstate(divide="ignore", over="ignore"):
+            implied = quantities / excess
         return Decision(
             weights=weights,
-            kept=evidence.kept,
+            kept=kept,
             scores=scores,
-            num_malicious=int((~evidence.kept).sum()),
-            reasons=excess_reasons(quantities, evidence.implied),
-            implied_quantities=evidence.implied,
-            cut=float(scores[evidence.kept].max()),
-            note=self._disagreement(agreed, whole, products),
+            num_malicious=int((~kept).sum()),
+            reasons=excess_reasons(quantities, implied),
+            implied_quantities=implied,
+            cut=float(scores[kept].max()),
+            note=self._disagreement(agreed, believed, products),
         )
 
-    def _disagreement(self, agreed: Floats, whole: Floats, products: Floats) -> str:
+    def _disagreement(self, agreed: Floats, believed: Floats, products: Floats) -> str:
         """Return that clients do not agree, where they do not."""
+        wholes = believed / believed.sum(axis=1, keepdims=True)
         share = math.sqrt(max(float(agreed @ products @ agreed), 0.0))
-        length = math.sqrt(max(float(whole @ products @ whole), 0.0))
+        length = math.sqrt(max(min(float(whole @ products @ whole) for whole in wholes), 0.0))
         # Lengths that overflow are not numbers, and say nothing.
         if not share < self.least_agreement * length:
             return ""

@@ -116,6 +116,19 @@ def weigh_evidence(squared_distances: Floats | Triangle, quantities: Floats, num
     return Evidence(implied=implied, excess=excess, counted=counted, kept=kept)
 
 
+def flattened(quantities: Floats, difference: float) -> Floats:
+    r"""Return what claims are worth where clients differ: :math:`1 / (1/q^i + \rho/\tilde q)`, with the median claim.
+
+    A client's update then lies :math:`s^2 (1/q^i + \rho/\tilde q)` from that of all: beyond the noise of its samples by
+    the variance between clients, which is :math:`\rho` times that of an update of median quantity. These are the
+    weights of random effects.
+    """
+    if difference == 0:
+        return quantities
+    worth: Floats = 1 / (1 / quantities + difference / float(np.median(quantities)))
+    return worth
+
+
 def excess_reasons(quantities: Floats, implied: Floats) -> list[str]:
     """Say of each client what it claims and what its update proves, as the reason for leaving it out."""
     return [
