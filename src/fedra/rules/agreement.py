@@ -38,15 +38,13 @@ def agreed_weights(inner_products: Floats, weights: Floats, count: int) -> Float
     several = np.atleast_2d(weights)
     wholes: Floats = several / several.sum(axis=1, keepdims=True)
     scale = float(np.trace(inner_products)) / len(inner_products)
-    if not scale > 0:
-        return wholes[0]
-    products = inner_products / scale
-    lengths = np.einsum("fi,ij,fj->f", wholes, products, wholes)
-    shortest = int(np.argmin(lengths))
-    point, length = wholes[shortest], float(lengths[shortest])
-    means, parts = point[np.newaxis], np.ones(1)
-    if count == 0 and len(wholes) == 1:
+    point: Floats = wholes[0]
+    if not scale > 0 or (count == 0 and len(wholes) == 1):
         return point
+    products = inner_products / scale
+    point = wholes[np.argmin(((wholes @ products) * wholes).sum(axis=1))]
+    length = float(point @ products @ point)
+    means, parts = point[np.newaxis], np.ones(1)
     for _ in range(_MOST_STEPS):
         agreement = products @ point
         mean = least_agreeing(agreement, several, count)
@@ -111,7 +109,7 @@ def _least_mean(agreement: Floats, weights: Floats, count: int) -> Floats:
     A mean below :math:`\lambda` exists where leaving out the clients of largest :math:`w_i (a_i - \lambda)` makes one,
     so :math:`\lambda` is lowered to that until it stays (Dinkelbach, 1967).
     """
-    count = min(count, np.count_nonzero(weights) - 1)
+    count = min(count, int(np.count_nonzero(weights)) - 1)
     kept = np.ones(len(weights), dtype=bool)
     level = float(weights @ agreement) / float(weights.sum())
     for _ in range(_MOST_TURNS):
