@@ -4,15 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from fedra.simulation.gradients.batch import (
-    Batch,
-    Segment,
-    checked_offsets,
-    checked_result,
-    write,
-    write_samples,
-    write_segments,
-)
+from fedra.simulation.gradients.batch import Batch, Segment, checked_offsets, checked_result, write, write_samples
 
 
 def batch() -> Batch:
@@ -26,18 +18,6 @@ def test_a_clients_first_segment_overwrites_and_later_ones_add() -> None:
     for segment in batch().segments:
         write(rows, segment, torch.tensor([1.0, 2.0]))
     assert rows.tolist() == [[8.0, 9.0], [7.0, 7.0], [1.0, 2.0]]
-
-
-@pytest.mark.parametrize("firsts", [(True, True), (True, False), (False, True), (False, False)])
-def test_segments_are_written_together_as_one_by_one(firsts: tuple[bool, bool]) -> None:
-    segments = [Segment(2, 0, 2, firsts[0]), Segment(0, 2, 5, firsts[1])]
-    values = torch.tensor([[1.0, 2.0], [-0.0, 4.0]])
-    # Every other column, as the rows of one layer are a part of the result's.
-    found, expected = (torch.full((3, 4), 7.0) for _ in range(2))
-    write_segments(found[:, ::2], segments, values)
-    for segment, value in zip(segments, values, strict=True):
-        write(expected[:, ::2], segment, value)
-    assert torch.equal(found.view(torch.int32), expected.view(torch.int32))
 
 
 def test_values_of_samples_are_summed_by_client() -> None:

@@ -58,15 +58,6 @@ def write(rows: Tensor, segment: Segment, values: Tensor) -> None:
         row.add_(values)
 
 
-def write_segments(rows: Tensor, segments: Sequence[Segment], values: Tensor) -> None:
-    """Set or add to the rows of several clients, in one operation where nobody's holds anything yet."""
-    if all(segment.first for segment in segments):
-        rows.index_copy_(0, torch.tensor([segment.client for segment in segments]), values)
-        return
-    for segment, value in zip(segments, values, strict=True):
-        write(rows, segment, value)
-
-
 def write_samples(rows: Tensor, batch: Batch, values: Tensor) -> None:
     """Sum one value per sample into the rows of the samples' clients."""
     rows.index_fill_(0, batch.first_clients, 0.0)

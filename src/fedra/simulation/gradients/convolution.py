@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.grad import conv2d_weight
 
-from fedra.simulation.gradients.batch import Batch, Rows, Segment, write, write_samples, write_segments
+from fedra.simulation.gradients.batch import Batch, Rows, Segment, write, write_samples
 
 LARGE_SEGMENT = 16
 """From this many samples on, torch's own weight gradient beats unfolding; below, its cost per call does not pay."""
@@ -128,7 +128,8 @@ def _write_channels_last(problem: _Problem, block: Sequence[Segment]) -> None:
         shaped = sums.view(-1, out_channels, in_channels, kernel_height, kernel_width)
     else:
         shaped = sums.view(-1, out_channels, kernel_height, kernel_width, in_channels).permute(0, 1, 4, 2, 3)
-    write_segments(problem.weight, block, shaped)
+    for segment, gradient in zip(block, shaped, strict=True):
+        write(problem.weight, segment, gradient)
 
 
 def _write_channels_first(problem: _Problem, block: Sequence[Segment]) -> None:
@@ -149,7 +150,8 @@ def _write_channels_first(problem: _Problem, block: Sequence[Segment]) -> None:
     owners = torch.repeat_interleave(torch.tensor([stop - start for _, start, stop, _ in block]))
     sums = products.new_zeros(len(block), *products.shape[1:]).index_add_(0, owners, products)
     shaped = sums.transpose(1, 2).reshape(-1, out_channels, in_channels, kernel_height, kernel_width)
-    write_segments(problem.weight, block, shaped)
+    for segment, gradient in zip(block, shaped, strict=True):
+        write(problem.weight, segment, gradient)
 
 
 def _adjacent_blocks(segments: Sequence[Segment], samples: int) -> Iterator[list[Segment]]:
