@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fedra.names import import_own, nearest, parameters_of
+from fedra.pooling import MaxPoolReLU
 
 
 def logistic(*, input_shape: Sequence[int], num_classes: int) -> nn.Module:
@@ -53,14 +54,11 @@ def _cnn(
     height, width = (((side - 4) // 2 - 4) // 2 for side in input_shape[1:])
     if height < 1 or width < 1:
         raise ValueError(f"the CNN needs images of 16x16 or more, got {tuple(input_shape[1:])}; try model 'logistic'")
-    # Pooling before the activation gives the same values as after it, at a quarter of the activations.
     return nn.Sequential(
         nn.Conv2d(input_shape[0], channels[0], 5),
-        nn.MaxPool2d(2),
-        nn.ReLU(),
+        MaxPoolReLU(),
         nn.Conv2d(channels[0], channels[1], 5),
-        nn.MaxPool2d(2),
-        nn.ReLU(),
+        MaxPoolReLU(),
         nn.Flatten(),
         nn.Linear(channels[1] * height * width, hidden),
         nn.ReLU(),

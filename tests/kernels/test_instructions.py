@@ -42,6 +42,8 @@ WANTED = {
     ("distances_compiled.pairs_block", "float32"): ("vsubpd",),
     ("distances_compiled.squared_norms_block", "float32"): (r"vfmadd\d+pd",),
     ("distances_compiled.squared_to_mean_block", "float32"): (r"vfmadd\d+p[sd]",),
+    ("pooling_compiled.pool_images", "float32"): (r"vcmp\w*ps",),
+    ("pooling_compiled.spread_windows", "float32"): (r"vmov(ups|dqu)\w*",),
     ("sums_compiled.weighted_sum_block", "float32"): (r"vfmadd\d+pd",),
     ("sums_compiled.largest_bits", "float32"): ("vpmaxu[dw]",),
 }
@@ -55,6 +57,7 @@ def compile_and_print():
         distances_compiled,
         halves_compiled,
         networks_compiled,
+        pooling_compiled,
         sums_compiled,
         weighted_columns_compiled,
     )
@@ -67,6 +70,7 @@ def compile_and_print():
         distances_compiled,
         halves_compiled,
         networks_compiled,
+        pooling_compiled,
         sums_compiled,
         weighted_columns_compiled,
     )
@@ -89,6 +93,10 @@ def compile_and_print():
         kernels.mixed_rows(rows, np.eye(9))
         kernels.column_moments(rows)
         kernels.largest_magnitudes(rows)
+        images, pooled = np.ones((1, 4, 4, 64), dtype=dtype), np.ones((1, 2, 2, 64), dtype=dtype)
+        winners = np.zeros(pooled.shape, dtype=np.int8)
+        pooling_compiled.pool_images(images, pooled, winners)
+        pooling_compiled.spread_windows(pooled, winners, images)
     for halves in (np.ones((9, 5000), dtype=np.float16), np.ones((9, 5000), dtype=BFLOAT16)):
         kernels.column_median(halves)
         kernels.column_weighted_median(halves, weights)

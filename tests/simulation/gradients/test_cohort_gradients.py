@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fedra.models import build_model, parameter_vector, trainable_parameters
+from fedra.pooling import MaxPoolReLU
 from fedra.simulation.gradients import CohortGradients
 
 SIZES = (1, 1, 3, 0, 1, 60, 1, 25, 0)
@@ -63,7 +64,7 @@ def build(name: str, **params: object) -> nn.Module:
 
 def smooth(model: nn.Module) -> nn.Module:
     """Replace what breaks near-ties: which way they fall is up to rounding, in any float32 computation."""
-    twins = {nn.MaxPool2d: nn.AvgPool2d(2), nn.ReLU: nn.Tanh()}
+    twins = {MaxPoolReLU: nn.Sequential(nn.AvgPool2d(2), nn.Tanh()), nn.ReLU: nn.Tanh()}
     return nn.Sequential(*(twins.get(type(module), module) for module in model.children()))
 
 

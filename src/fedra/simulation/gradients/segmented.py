@@ -126,13 +126,13 @@ def _write_part(
     losses = _losses(model, work, dropout.in_turn(turn), slice(first + start, first + stop), [(client, stop - start)])
     scale = torch.full_like(losses, 1.0 / total)
     grads = torch.autograd.grad(losses, trainable_parameters(model), scale, allow_unused=True, materialize_grads=True)
-    flat = torch.cat([grad.reshape(-1) for grad in grads])
     if turn is not None:
         turn.wait("row")
+    flat = [grad.reshape(-1) for grad in grads]
     if start == 0:
-        row.copy_(flat)
+        torch.cat(flat, out=row)
     else:
-        row.add_(flat)
+        row.add_(torch.cat(flat))
     if turn is not None:
         turn.done("row")
 
