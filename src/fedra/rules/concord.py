@@ -18,6 +18,8 @@ from fedra.rules.malicious import AssumesMalicious
 
 # The variance between clients that is allowed for beside none, in units of that of an update of median quantity.
 DIFFERENCE = 0.3
+# A claim of more than so many times what the update proves is not forgiven: no difference between clients explains it.
+FORGIVEN = 1e7
 # A step shorter than this share of the mean that it was made of says that clients do not agree on a direction.
 LEAST_AGREEMENT = 0.1
 # How far every mean without k clients must agree with the step, as a share of what the step agrees with itself.
@@ -42,7 +44,7 @@ class Concord(AssumesMalicious):
     of liars that a round may well hold (`most_liars`: 10 of 50 at a ratio of 0.1). :math:`g_k` has this with 1:
     whichever k clients lie, the step does not point against the mean of the others. Where :math:`\|g_j\|` is less
     than a tenth of the length of the mean of all, clients have no direction in common, and there is no step.
-    In rounds of few clients j is 0: what is left is the choice between the two weights.
+    In rounds of few clients j is 0, and there are no second weights: the step is the mean by evidence, as FedRA's.
 
     Of two means that lie about the truth, the shorter is the one with less noise: by claims where clients hold alike
     data, flattened where large clients differ.
@@ -54,7 +56,8 @@ class Concord(AssumesMalicious):
             quantity; 0 for the first weights only.
         least_agreement: the share of the mean's length below which there is no step; 0 takes every step.
         least_support: theta; 1 leaves out k clients wherever that shortens the step.
-        few_clients: in a round of fewer, j is 0: what k of so few would be left out of is no mean of the others.
+        few_clients: in a round of fewer, j is 0: what k of so few would be left out of is no mean of the others. In
+            one of fewer than twice as many there are no second weights, of which few who claim much would hold most.
     """
 
     name: ClassVar[str] = "concord"
@@ -85,11 +88,13 @@ class Concord(AssumesMalicious):
         rows, quantities = cohort.rows, cohort.quantities
         origin = np.broadcast_to(rows.dtype.type(0), rows.dimension)
         squared = pairwise_squared_l2(rows.with_row(origin), cohort.threads)
-        differences = (0.0, self.difference) if liars and self.difference > 0 else (0.0,)
-        evidence = [weigh_evidence(squared[:-1, :-1], flattened(quantities, each), liars) for each in differences]
+        evidence = [weigh_evidence(squared[:-1, :-1], quantities, liars)]
+        if liars and self.difference > 0 and len(cohort) >= 2 * self.few_clients:
+            flat = weigh_evidence(squared[:-1, :-1], flattened(quantities, self.difference), liars)
+            evidence += [flat.without(evidence[0].excess > FORGIVEN)]
         excess = np.min([each.excess for each in evidence], axis=0)
         kept = np.any([each.kept for each in evidence], axis=0)
-        believed = np.array([each.counted / each.counted.max() for each in evidence])
+        believed = np.array([each.counted / each.counted.max() for each in evidence if each.counted.any()])
         counted = np.flatnonzero(believed.any(axis=0))
         believed = believed[:, counted]
         lengths = squared[counted, -1]

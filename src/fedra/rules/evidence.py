@@ -43,6 +43,15 @@ class Evidence:
     counted: Floats
     kept: Flags
 
+    def without(self, left_out: Flags) -> Evidence:
+        """Return the same with these clients left out as well, whatever their updates prove."""
+        return Evidence(
+            implied=np.where(left_out, 0.0, self.implied),
+            excess=np.where(left_out, np.inf, self.excess),
+            counted=np.where(left_out, 0.0, self.counted),
+            kept=self.kept & ~left_out,
+        )
+
 
 def most_liars(num_sampled: int, malicious_ratio: float, num_malicious: int | None = None) -> int:
     """Return how many malicious clients a round may well hold: m~ and two standard deviations of a binomial.
