@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -65,7 +65,7 @@ class Concord(AssumesMalicious):
     condition: ClassVar[str] = "n > 2m+2"
     scored: ClassVar[bool] = True
 
-    difference: float = DIFFERENCE
+    difference: float = field(default=DIFFERENCE, metadata={"later": 0.0})
     least_agreement: float = LEAST_AGREEMENT
     least_support: float = LEAST_SUPPORT
     few_clients: int = FEW_CLIENTS
