@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
-from fedra.cohort import Floats
+from fedra.cohort import Flags, Floats
 
 # Steps after which the search ends; a round of 50 clients takes some ten.
 _MOST_STEPS = 200
@@ -15,6 +16,8 @@ _CLOSE = 1e-6
 _MOST_TURNS = 30
 # Means that are nearly the same make the equations singular.
 _RIDGE = 1e-12
+# A squared length below this share of an update's is rounding: there is nothing shorter to be found.
+_NOTHING = 1e-15
 
 
 def agreed_weights(inner_products: Floats, weights: Floats, count: int) -> Floats:
@@ -48,7 +51,7 @@ def agreed_weights(inner_products: Floats, weights: Floats, count: int) -> Float
     for _ in range(_MOST_STEPS):
         agreement = products @ point
         mean = least_agreeing(agreement, several, count)
-        if mean @ agreement >= (1 - _CLOSE) * length:
+        if length <= _NOTHING or mean @ agreement >= (1 - _CLOSE) * length:
             break
         means, parts = _nearest(products, np.vstack([means, mean]), np.append(parts, 0.0))
         nearer: Floats = parts @ means
@@ -115,15 +118,23 @@ def _least_mean(agreement: Floats, weights: Floats, count: int) -> Floats:
     for _ in range(_MOST_TURNS):
         gains = weights * (agreement - level)
         out = np.argsort(-gains, kind="stable")[:count]
-        without = np.ones(len(weights), dtype=bool)
-        without[out[gains[out] > 0]] = False
-        lower = float(weights[without] @ agreement[without]) / float(weights[without].sum())
+        lower, without = _mean_without(agreement, weights, out[gains[out] > 0])
         if not lower < level:
-            break
+            # Beside a weight that is 1e16 times the others, the mean without it cannot be seen from the level.
+            lower, without = _mean_without(agreement, weights, np.argsort(-weights, kind="stable")[:count])
+            if not lower < level:
+                break
         level, kept = lower, without
     chosen: Floats = weights * kept
     mean: Floats = chosen / chosen.sum()
     return mean
+
+
+def _mean_without(agreement: Floats, weights: Floats, out: npt.NDArray[np.intp]) -> tuple[float, Flags]:
+    """Return how much the mean without some clients agrees, and who is part of it."""
+    kept = np.ones(len(weights), dtype=bool)
+    kept[out] = False
+    return float(weights[kept] @ agreement[kept]) / float(weights[kept].sum()), kept
 
 
 def _nearest(products: Floats, means: Floats, parts: Floats) -> tuple[Floats, Floats]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ from fedra.cohort import Cohort, Floats
 from fedra.kernels import pairwise_squared_l2
 from fedra.rules.agreement import supported_weights
 from fedra.rules.base import Decision, Family
-from fedra.rules.evidence import excess_reasons, flattened, most_liars, weigh_evidence
+from fedra.rules.evidence import Evidence, excess_reasons, flattened, most_liars, weigh_evidence
 from fedra.rules.malicious import AssumesMalicious
 
 # The variance between clients that is allowed for beside none, in units of that of an update of median quantity.
@@ -88,10 +89,17 @@ class Concord(AssumesMalicious):
         rows, quantities = cohort.rows, cohort.quantities
         origin = np.broadcast_to(rows.dtype.type(0), rows.dimension)
         squared = pairwise_squared_l2(rows.with_row(origin), cohort.threads)
-        evidence = [weigh_evidence(squared[:-1, :-1], quantities, liars)]
+        first = weigh_evidence(squared[:-1, :-1], quantities, liars)
         if liars and self.difference > 0 and len(cohort) >= 2 * self.few_clients:
             flat = weigh_evidence(squared[:-1, :-1], flattened(quantities, self.difference), liars)
-            evidence += [flat.without(evidence[0].excess > FORGIVEN)]
+            both = self._decided(quantities, squared, [first, flat.without(first.excess > FORGIVEN)], left_out)
+            if not both.note:
+                return both
+        # Whom only the second weights forgive may pull them apart from the first, but does not end the round.
+        return self._decided(quantities, squared, [first], left_out)
+
+    def _decided(self, quantities: Floats, squared: Floats, evidence: Sequence[Evidence], left_out: int) -> Decision:
+        """Return the step that all means without `left_out` clients agree with, by each of these weights."""
         excess = np.min([each.excess for each in evidence], axis=0)
         kept = np.any([each.kept for each in evidence], axis=0)
         believed = np.array([each.counted / each.counted.max() for each in evidence if each.counted.any()])
@@ -100,7 +108,7 @@ class Concord(AssumesMalicious):
         lengths = squared[counted, -1]
         products = (lengths[:, np.newaxis] + lengths - squared[np.ix_(counted, counted)]) / 2
         agreed = supported_weights(products, believed, min(left_out, len(counted) - 1), self.least_support)
-        weights = np.zeros(len(cohort))
+        weights = np.zeros(len(quantities))
         weights[counted] = agreed
         scores = np.minimum(excess, np.finfo(np.float64).max)
         with np.errstate(divide="ignore", over="ignore"):
