@@ -54,6 +54,27 @@ def test_the_mean_that_agrees_least_is_the_least_of_all(seed, clients, count):
     assert (chosen == 0).sum() <= count
 
 
+@given(SEEDS, st.integers(3, 9), st.integers(1, 3), st.sampled_from([2.0**40, 2.0**53]))
+def test_it_is_so_beside_a_weight_beside_which_others_cannot_be_seen(seed, clients, count, giant):
+    rng = np.random.default_rng(seed)
+    weights, agreement = np.ones(clients), rng.standard_normal(clients)
+    weights[rng.integers(clients)] = giant
+    count = min(count, clients - 1)
+    chosen = least_agreeing(agreement, weights, count)
+    least = min(float(mean[0]) for mean in all_means(agreement[:, np.newaxis], weights, count))
+    assert chosen @ agreement == pytest.approx(least, rel=1e-9, abs=1e-12)
+
+
+@given(SEEDS, st.integers(4, 30), st.integers(1, 3), st.integers(1, 8))
+def test_updates_that_cancel_exactly_are_decided(seed, clients, dimension, count):
+    rng = np.random.default_rng(seed)
+    updates = rng.choice([-3.0, 3.0], (clients, dimension))
+    for weights in (np.ones(clients), rng.choice([1.0, 2.0], (2, clients))):
+        agreed = agreed_weights(updates @ updates.T, weights, min(count, clients - 1))
+        assert (agreed >= 0).all()
+        assert agreed.sum() == pytest.approx(1)
+
+
 @given(SEEDS, st.integers(1, 4), st.floats(-3, 6), st.floats(0, 8), st.sampled_from([-1.0, 1.0, None]))
 def test_whichever_few_lie_the_step_does_not_point_against_the_others(seed, count, far, claim, along):
     rng = np.random.default_rng(seed)

@@ -80,6 +80,28 @@ def test_who_claims_beyond_all_bounds_is_forgiven_nothing(clients, liars):
     assert truth @ verdict.update / np.linalg.norm(truth) / np.linalg.norm(verdict.update) > 0.9
 
 
+@given(SEEDS, st.integers(20, 40), st.integers(1, 9), st.floats(0, 7), st.floats(-2.5, 2.5), st.floats(0, 0.6))
+def test_who_is_forgiven_does_not_end_a_round_that_has_a_step_without_them(seed, clients, liars, claim, far, signal):
+    truth, updates, quantities = honest_round(seed, clients - liars, 60, signal)
+    direction = quantities @ updates / np.linalg.norm(quantities @ updates)
+    lies = np.tile(far * np.median(np.linalg.norm(updates - truth, axis=1)) * direction, (liars, 1))
+    given = np.vstack([updates, lies]), np.append(quantities, np.full(liars, 10**claim))
+    alone, both = (fedra.Concord(difference=each)(*given) for each in (0, 0.3))
+    assert alone.update is None or both.update is not None
+
+
+def test_without_the_forgiven_it_is_the_step_of_those_by_claims():
+    """Five of twenty who claim ten medians pull the second weights against the first."""
+    truth, updates, quantities = honest_round(3, 15, 100, 0.6)
+    direction = -(quantities @ updates) / np.linalg.norm(quantities @ updates)
+    lies = np.tile(2 * np.median(np.linalg.norm(updates - truth, axis=1)) * direction, (5, 1))
+    given = np.vstack([updates, lies]), np.append(quantities, np.full(5, 10 * np.median(quantities)))
+    alone, both = (fedra.Concord(difference=each)(*given) for each in (0, 0.3))
+    assert alone.update is not None
+    np.testing.assert_array_equal(both.weights, alone.weights)
+    np.testing.assert_array_equal(both.kept, alone.kept)
+
+
 def test_a_round_of_nothing_but_lies_is_decided():
     rng = np.random.default_rng(0)
     updates = rng.standard_normal((30, 20)) * 10.0 ** rng.integers(-3, 60, (30, 1))

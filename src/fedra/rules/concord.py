@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedra import checks
-from fedra.cohort import Cohort, Floats
+from fedra.cohort import Cohort, Flags, Floats
 from fedra.kernels import pairwise_squared_l2
 from fedra.rules.agreement import supported_weights
 from fedra.rules.base import Decision, Family
@@ -23,10 +23,22 @@ DIFFERENCE = 0.3
 FORGIVEN = 1e7
 # A step shorter than this share of the mean that it was made of says that clients do not agree on a direction.
 LEAST_AGREEMENT = 0.1
+# Where the step by both weights is shorter than this share of the mean, the second ones are left away.
+LEAST_FORGIVING = 0.4
 # How far every mean without k clients must agree with the step, as a share of what the step agrees with itself.
 LEAST_SUPPORT = 0.15
 # With fewer clients than this, two who know the rule could leave every round without a step.
 FEW_CLIENTS = 10
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Step:
+    """A step as weights of the clients; `agreement` is its length as a share of that of the shortest mean of all."""
+
+    weights: Floats
+    kept: Flags
+    excess: Floats
+    agreement: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +80,7 @@ class Concord(AssumesMalicious):
 
     difference: float = field(default=DIFFERENCE, metadata={"later": 0.0})
     least_agreement: float = LEAST_AGREEMENT
+    least_forgiving: float = field(default=LEAST_FORGIVING, metadata={"later": 0.0})
     least_support: float = LEAST_SUPPORT
     few_clients: int = FEW_CLIENTS
 
@@ -75,6 +88,7 @@ class Concord(AssumesMalicious):
         super().__post_init__()
         checks.number("difference", self.difference, least=0)
         checks.number("least_agreement", self.least_agreement, least=0, most=1)
+        checks.number("least_forgiving", self.least_forgiving, least=0, most=1)
         checks.number("least_support", self.least_support, least=0, most=1)
         checks.whole("few_clients", self.few_clients, 0)
 
@@ -90,18 +104,17 @@ class Concord(AssumesMalicious):
         origin = np.broadcast_to(rows.dtype.type(0), rows.dimension)
         squared = pairwise_squared_l2(rows.with_row(origin), cohort.threads)
         first = weigh_evidence(squared[:-1, :-1], quantities, liars)
-        if liars and self.difference > 0 and len(cohort) >= 2 * self.few_clients:
-            flat = weigh_evidence(squared[:-1, :-1], flattened(quantities, self.difference), liars)
-            both = self._decided(quantities, squared, [first, flat.without(first.excess > FORGIVEN)], left_out)
-            if not both.note:
-                return both
-        # Whom only the second weights forgive may pull them apart from the first, but does not end the round.
-        return self._decided(quantities, squared, [first], left_out)
+        one = self._step(quantities, squared, [first], left_out)
+        if not (liars and self.difference > 0 and len(cohort) >= 2 * self.few_clients):
+            return self._decision(quantities, one)
+        flat = weigh_evidence(squared[:-1, :-1], flattened(quantities, self.difference), liars)
+        both = self._step(quantities, squared, [first, flat.without(first.excess > FORGIVEN)], left_out)
+        # Whom only the second weights forgive may pull them apart from the first: then the first ones decide.
+        parted = both.agreement < self.least_forgiving and not one.agreement < self.least_agreement
+        return self._decision(quantities, one if parted else both)
 
-    def _decided(self, quantities: Floats, squared: Floats, evidence: Sequence[Evidence], left_out: int) -> Decision:
+    def _step(self, quantities: Floats, squared: Floats, evidence: Sequence[Evidence], left_out: int) -> _Step:
         """Return the step that all means without `left_out` clients agree with, by each of these weights."""
-        excess = np.min([each.excess for each in evidence], axis=0)
-        kept = np.any([each.kept for each in evidence], axis=0)
         believed = np.array([each.counted / each.counted.max() for each in evidence if each.counted.any()])
         counted = np.flatnonzero(believed.any(axis=0))
         believed = believed[:, counted]
@@ -110,29 +123,37 @@ class Concord(AssumesMalicious):
         agreed = supported_weights(products, believed, min(left_out, len(counted) - 1), self.least_support)
         weights = np.zeros(len(quantities))
         weights[counted] = agreed
-        scores = np.minimum(excess, np.finfo(np.float64).max)
-        with np.errstate(divide="ignore", over="ignore"):
-            implied = quantities / excess
-        return Decision(
+        wholes = believed / believed.sum(axis=1, keepdims=True)
+        length = math.sqrt(max(float(agreed @ products @ agreed), 0.0))
+        shortest = math.sqrt(max(min(float(whole @ products @ whole) for whole in wholes), 0.0))
+        with np.errstate(invalid="ignore"):
+            agreement = float(np.float64(length) / shortest) if shortest > 0 else 1.0
+        return _Step(
             weights=weights,
-            kept=kept,
-            scores=scores,
-            num_malicious=int((~kept).sum()),
-            reasons=excess_reasons(quantities, implied),
-            implied_quantities=implied,
-            cut=float(scores[kept].max()),
-            note=self._disagreement(agreed, believed, products),
+            kept=np.any([each.kept for each in evidence], axis=0),
+            excess=np.min([each.excess for each in evidence], axis=0),
+            agreement=agreement,
         )
 
-    def _disagreement(self, agreed: Floats, believed: Floats, products: Floats) -> str:
-        """Return that clients do not agree, where they do not."""
-        wholes = believed / believed.sum(axis=1, keepdims=True)
-        share = math.sqrt(max(float(agreed @ products @ agreed), 0.0))
-        length = math.sqrt(max(min(float(whole @ products @ whole) for whole in wholes), 0.0))
+    def _decision(self, quantities: Floats, step: _Step) -> Decision:
+        """Return a step with what is said of its clients, or why there is none."""
+        scores = np.minimum(step.excess, np.finfo(np.float64).max)
+        with np.errstate(divide="ignore", over="ignore"):
+            implied = quantities / step.excess
+        note = ""
         # Lengths that overflow are not numbers, and say nothing.
-        if not share < self.least_agreement * length:
-            return ""
-        return (
-            "clients do not agree on a direction: the step that no few of them could turn is "
-            f"{share / length:.2g} of their mean, less than {self.least_agreement:g}"
+        if step.agreement < self.least_agreement:
+            note = (
+                "clients do not agree on a direction: the step that no few of them could turn is "
+                f"{step.agreement:.2g} of their mean, less than {self.least_agreement:g}"
+            )
+        return Decision(
+            weights=step.weights,
+            kept=step.kept,
+            scores=scores,
+            num_malicious=int((~step.kept).sum()),
+            reasons=excess_reasons(quantities, implied),
+            implied_quantities=implied,
+            cut=float(scores[step.kept].max()),
+            note=note,
         )
