@@ -90,16 +90,18 @@ def test_who_is_forgiven_does_not_end_a_round_that_has_a_step_without_them(seed,
     assert alone.update is None or both.update is not None
 
 
-def test_without_the_forgiven_it_is_the_step_of_those_by_claims():
-    """Five of twenty who claim ten medians pull the second weights against the first."""
-    truth, updates, quantities = honest_round(3, 15, 100, 0.6)
-    direction = -(quantities @ updates) / np.linalg.norm(quantities @ updates)
-    lies = np.tile(2 * np.median(np.linalg.norm(updates - truth, axis=1)) * direction, (5, 1))
-    given = np.vstack([updates, lies]), np.append(quantities, np.full(5, 10 * np.median(quantities)))
-    alone, both = (fedra.Concord(difference=each)(*given) for each in (0, 0.3))
-    assert alone.update is not None
-    np.testing.assert_array_equal(both.weights, alone.weights)
-    np.testing.assert_array_equal(both.kept, alone.kept)
+@pytest.mark.parametrize("claims", [20, 200, 2000])
+@pytest.mark.parametrize(("clients", "liars"), [(20, 4), (30, 6), (50, 10)])
+def test_where_the_forgiven_part_the_weights_those_by_claims_decide(clients, liars, claims):
+    """More liars than assumed, who claim many medians and pull the second weights against the first."""
+    for seed in range(5):
+        truth, updates, quantities = honest_round(seed, clients - liars, 100, 0.6)
+        direction = -(quantities @ updates) / np.linalg.norm(quantities @ updates)
+        lies = np.tile(2 * np.median(np.linalg.norm(updates - truth, axis=1)) * direction, (liars, 1))
+        given = np.vstack([updates, lies]), np.append(quantities, np.full(liars, claims * np.median(quantities)))
+        alone, both = (fedra.Concord(difference=each)(*given) for each in (0, 0.3))
+        np.testing.assert_array_equal(both.weights, alone.weights)
+        np.testing.assert_array_equal(both.kept, alone.kept)
 
 
 def test_a_round_of_nothing_but_lies_is_decided():
@@ -175,6 +177,8 @@ def test_least_agreement_is_a_share():
         fedra.Concord(least_agreement=1.5)
     with pytest.raises(ValueError, match="least_support"):
         fedra.Concord(least_support=-0.1)
+    with pytest.raises(ValueError, match="least_forgiving"):
+        fedra.Concord(least_forgiving=2)
     with pytest.raises(ValueError, match="difference"):
         fedra.Concord(difference=-0.1)
     with pytest.raises(ValueError, match="few_clients"):

@@ -23,7 +23,7 @@ DIFFERENCE = 0.3
 FORGIVEN = 1e7
 # A step shorter than this share of the mean that it was made of says that clients do not agree on a direction.
 LEAST_AGREEMENT = 0.1
-# Where the step by both weights is shorter than this share of the mean, the second ones are left away.
+# Where the second weights shorten the step to less than this share, they are left away.
 LEAST_FORGIVING = 0.4
 # How far every mean without k clients must agree with the step, as a share of what the step agrees with itself.
 LEAST_SUPPORT = 0.15
@@ -33,11 +33,12 @@ FEW_CLIENTS = 10
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Step:
-    """A step as weights of the clients; `agreement` is its length as a share of that of the shortest mean of all."""
+    """A step as weights of the clients; `agreement` is its length as a share of that of the shorter mean of all."""
 
     weights: Floats
     kept: Flags
     excess: Floats
+    length: float
     agreement: float
 
 
@@ -110,7 +111,7 @@ class Concord(AssumesMalicious):
         flat = weigh_evidence(squared[:-1, :-1], flattened(quantities, self.difference), liars)
         both = self._step(quantities, squared, [first, flat.without(first.excess > FORGIVEN)], left_out)
         # Whom only the second weights forgive may pull them apart from the first: then the first ones decide.
-        parted = both.agreement < self.least_forgiving and not one.agreement < self.least_agreement
+        parted = both.length < self.least_forgiving * one.length and not one.agreement < self.least_agreement
         return self._decision(quantities, one if parted else both)
 
     def _step(self, quantities: Floats, squared: Floats, evidence: Sequence[Evidence], left_out: int) -> _Step:
@@ -132,6 +133,7 @@ class Concord(AssumesMalicious):
             weights=weights,
             kept=np.any([each.kept for each in evidence], axis=0),
             excess=np.min([each.excess for each in evidence], axis=0),
+            length=length,
             agreement=agreement,
         )
 
