@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.reference.concord import all_means, flattened, shortest_in_hull, supported
 from tests.reference.evidence import evidence, most_liars
@@ -10,6 +10,7 @@ from tests.strategies import SEEDS
 
 import fedra
 from fedra.redteam import worst_case
+from fedra.rules.concord import LEAST_FORGIVING
 
 
 def honest_round(seed, clients, dimension=300, signal=0.3):
@@ -30,7 +31,9 @@ def test_it_is_the_reference(seed, clients):
     counted = believed(updates, quantities)
     means = list(all_means(updates, counted, most_liars(clients, "0.1")))
     expected = shortest_in_hull(means, steps=3000)
-    update = fedra.Concord(least_agreement=0, least_support=1, few_clients=0)(updates, quantities).update
+    update = fedra.Concord(least_agreement=0, least_forgiving=0, least_support=1, few_clients=0)(
+        updates, quantities
+    ).update
     assert update @ update <= expected @ expected * 1.03 + 1e-9
     assert min(mean @ update for mean in means) >= 0.98 * (update @ update) - 1e-9
 
@@ -40,7 +43,7 @@ def test_it_leaves_out_no_more_than_it_must(seed, clients, support, signal):
     _, updates, quantities = honest_round(seed, clients, 12, signal)
     counted = believed(updates, quantities)
     liars = most_liars(clients, "0.1")
-    rule = fedra.Concord(least_agreement=0, least_support=support, few_clients=0)
+    rule = fedra.Concord(least_agreement=0, least_forgiving=0, least_support=support, few_clients=0)
     update = rule(updates, quantities).update
     means = list(all_means(updates, counted, liars))
     assert min(mean @ update for mean in means) >= (support - 0.02) * (update @ update) - 1e-9
@@ -49,6 +52,23 @@ def test_it_leaves_out_no_more_than_it_must(seed, clients, support, signal):
     slacked = supported(updates, counted, liars, support + 0.02, steps=3000)
     scale = np.abs(expected).max()
     assert min(np.abs(update - one).max() for one in (expected, slacked)) <= 0.05 * scale + 1e-9
+
+
+@given(SEEDS, st.integers(7, 9), st.integers(0, 3), st.floats(0.3, 3), st.floats(0.5, 3))
+def test_what_the_second_weights_shorten_too_far_is_the_step_of_the_first(seed, clients, liars, claim, far):
+    truth, updates, quantities = honest_round(seed, clients, 12, 0.3)
+    updates[:liars], quantities[:liars] = -far * truth, 10**claim * np.median(quantities)
+    counted = believed(updates, quantities)
+    left_out = most_liars(clients, "0.1")
+    one, both = (supported(updates, some, left_out, 0.15, steps=3000) for some in (counted[:1], counted))
+    share = np.linalg.norm(both) / np.linalg.norm(one)
+    assume(abs(share - LEAST_FORGIVING) > 0.05)
+    expected, chosen = (one, counted[:1]) if share < LEAST_FORGIVING else (both, counted)
+    update = fedra.Concord(least_agreement=0, few_clients=0)(updates, quantities).update
+    # A step that is supported by a hair in one of them may not be in the other: then it is the next of them.
+    slacked = supported(updates, chosen, left_out, 0.17, steps=3000)
+    scale = np.abs(expected).max()
+    assert min(np.abs(update - each).max() for each in (expected, slacked)) <= 0.05 * scale + 1e-9
 
 
 @given(SEEDS, st.integers(5, 9))
@@ -90,18 +110,18 @@ def test_who_is_forgiven_does_not_end_a_round_that_has_a_step_without_them(seed,
     assert alone.update is None or both.update is not None
 
 
-@pytest.mark.parametrize("claims", [20, 200, 2000])
-@pytest.mark.parametrize(("clients", "liars"), [(20, 4), (30, 6), (50, 10)])
+@pytest.mark.parametrize("claims", [30, 100, 1000])
+@pytest.mark.parametrize(("clients", "liars"), [(20, 4), (30, 6), (50, 8), (50, 10)])
 def test_where_the_forgiven_part_the_weights_those_by_claims_decide(clients, liars, claims):
     """More liars than assumed, who claim many medians and pull the second weights against the first."""
-    for seed in range(5):
-        truth, updates, quantities = honest_round(seed, clients - liars, 100, 0.6)
+    for seed in range(4):
+        truth, updates, quantities = honest_round(seed, clients - liars, 100, 0.15)
         direction = -(quantities @ updates) / np.linalg.norm(quantities @ updates)
-        lies = np.tile(2 * np.median(np.linalg.norm(updates - truth, axis=1)) * direction, (liars, 1))
-        given = np.vstack([updates, lies]), np.append(quantities, np.full(liars, claims * np.median(quantities)))
-        alone, both = (fedra.Concord(difference=each)(*given) for each in (0, 0.3))
-        np.testing.assert_array_equal(both.weights, alone.weights)
-        np.testing.assert_array_equal(both.kept, alone.kept)
+        for far in (0.5, 1, 2):
+            lies = np.tile(far * np.median(np.linalg.norm(updates - truth, axis=1)) * direction, (liars, 1))
+            given = np.vstack([updates, lies]), np.append(quantities, np.full(liars, claims * np.median(quantities)))
+            update = fedra.Concord()(*given).update
+            assert truth @ update > 0.8 * np.linalg.norm(truth) * np.linalg.norm(update)
 
 
 def test_a_round_of_nothing_but_lies_is_decided():

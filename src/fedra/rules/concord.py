@@ -24,7 +24,7 @@ FORGIVEN = 1e7
 # A step shorter than this share of the mean that it was made of says that clients do not agree on a direction.
 LEAST_AGREEMENT = 0.1
 # Where the second weights shorten the step to less than this share, they are left away.
-LEAST_FORGIVING = 0.4
+LEAST_FORGIVING = 0.5
 # How far every mean without k clients must agree with the step, as a share of what the step agrees with itself.
 LEAST_SUPPORT = 0.15
 # With fewer clients than this, two who know the rule could leave every round without a step.
@@ -58,7 +58,9 @@ class Concord(AssumesMalicious):
     of liars that a round may well hold (`most_liars`: 10 of 50 at a ratio of 0.1). :math:`g_k` has this with 1:
     whichever k clients lie, the step does not point against the mean of the others. Where :math:`\|g_j\|` is less
     than a tenth of the length of the mean of all, clients have no direction in common, and there is no step.
-    In rounds of few clients j is 0, and there are no second weights: the step is the mean by evidence, as FedRA's.
+    Where the second weights shorten the step by more than half, somebody pulls them against the first, and they are
+    left away. In rounds of few clients j is 0, and there are no second weights: the step is the mean by evidence, as
+    FedRA's.
 
     Of two means that lie about the truth, the shorter is the one with less noise: by claims where clients hold alike
     data, flattened where large clients differ.
@@ -69,6 +71,8 @@ class Concord(AssumesMalicious):
         difference: rho of the second weights, the variance between clients in units of that of an update of median
             quantity; 0 for the first weights only.
         least_agreement: the share of the mean's length below which there is no step; 0 takes every step.
+        least_forgiving: where the second weights shorten the step to less than this share of what it is by the first
+            alone, the first alone decide; 0 keeps both.
         least_support: theta; 1 leaves out k clients wherever that shortens the step.
         few_clients: in a round of fewer, j is 0: what k of so few would be left out of is no mean of the others. In
             one of fewer than twice as many there are no second weights, of which few who claim much would hold most.
