@@ -35,9 +35,9 @@ Measure = dict[str, Any]
 
 
 def pfl_python() -> Path:
-    """Return a Python that has pfl and this one's torch, made where it is not there yet."""
+    """Return a Python that has pfl and what the models need here, made where it is not there yet."""
     python = PEER_ENVIRONMENT / "bin" / "python"
-    wanted = {name: version(name).split("+")[0] for name in ("torch", "numpy")} | {"pfl": PFL}
+    wanted = {name: version(name).split("+")[0] for name in ("torch", "numpy", "numba")} | {"pfl": PFL}
     ready = PEER_ENVIRONMENT / "ready.json"
     if not ready.exists() or json.loads(ready.read_text()) != wanted:
         print(f"installing pfl {PFL} into {PEER_ENVIRONMENT.name}", flush=True)
