@@ -72,6 +72,15 @@ def decoys(honest: Honest, attackers: int) -> Iterator[Attack]:
     yield rows, np.full(attackers, 100 * honest.largest)
 
 
+def pulling(honest: Honest, attackers: int) -> Iterator[Attack]:
+    """Against the honest mean from half to twice as far as others lie, with 10 to 1,000 times the usual claim."""
+    mean = honest.quantities @ honest.updates / honest.quantities.sum()
+    usual = np.median(np.linalg.norm(honest.updates - mean, axis=1))
+    for far, claim in product((0.5, 1.0, 2.0), (10, 100, 1000)):
+        row = -far * usual * mean / np.linalg.norm(mean)
+        yield np.tile(row, (attackers, 1)), np.full(attackers, claim * np.median(honest.quantities))
+
+
 def hidden(honest: Honest, attackers: int) -> Iterator[Attack]:
     """Against the truth from the honest mean, every length and claim tried."""
     centre = honest.quantities @ honest.updates / honest.quantities.sum()
@@ -98,6 +107,7 @@ CASES = (
     Case(name="15 of 50 do", attack=loud, clients=50, attackers=15),
     Case(name="1 of 50 at -10⁹ times the truth, 4 at -10 times", attack=decoys, clients=50, attackers=5),
     Case(name="5 of 50 see all and search", attack=hidden, clients=50, attackers=5),
+    Case(name="10 of 50 pull backwards with large claims", attack=pulling, clients=50, attackers=10),
     Case(name="10 of 10 asked, 1 lies aloud", attack=loud, clients=10, attackers=1),
     Case(name="10 of 10 asked, 3 lie aloud", attack=loud, clients=10, attackers=3),
     Case(name="10 of 10 asked, 1 sees all and searches", attack=hidden, clients=10, attackers=1),
