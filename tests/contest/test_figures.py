@@ -43,3 +43,19 @@ def test_names_that_others_chose_are_no_formulas(tmp_path):
     data = contest_data(Contest(settings=("digits-silos",), rules=("rfa",), added_rules=(entry,)))
     for drawing in regret_map(data, contest_tables(data)):
         assert all(file.stat().st_size > 0 for file in drawing.write(tmp_path))
+
+
+def test_a_short_picture_has_room_for_long_names(tmp_path, recwarn):
+    entry = {"rule": "krum", "label": "my_rules:CappedMeanOfAll"}
+    rules, attacks = ("fedavg", "median"), ("none", "lie")
+    data = contest_data(Contest(settings=("digits-silos",), rules=rules, attacks=attacks, added_rules=(entry,)))
+    (drawing,) = regret_map(data, contest_tables(data))
+    drawing.write(tmp_path)
+    assert not [str(warning.message) for warning in recwarn]
+    (axes,) = drawing.figure.axes
+    canvas = drawing.figure.bbox
+    names = [text.get_window_extent() for text in axes.get_xticklabels()]
+    assert all(canvas.y0 <= name.y0 and name.y1 <= canvas.y1 for name in names)
+    lines = len(axes.texts) / len(names)
+    # A line is at least as high as its figures.
+    assert axes.get_window_extent().height / lines > 7 / 72 * drawing.figure.dpi

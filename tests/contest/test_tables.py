@@ -40,9 +40,14 @@ def test_broken_assumptions_have_tables_of_their_own(data):
         *(f"Assumption broken: Digits ({number} silos), IID" for number in (5, 8, 10, 20)),
     ]
     labels = [column.attack_label for column in tables[0].columns]
-    assert labels[:3] == ["Decoys, as assumed", "Decoys, 1.5 times", "Decoys, 2 times"]
+    times = ("as assumed", "1.5 times", "2 times")
+    assert labels == [f"{attack}, {crowd}" for attack in ("Optimize", "Decoys", "Adaptive") for crowd in times]
     assert "The rules assume a share of 0.1" in tables[0].caption
-    assert [column.attack_label for column in tables[1].columns][:2] == ["No attack", "Decoys, 1 attacker"]
+    assert [column.attack_label for column in tables[1].columns][:3] == [
+        "No attack",
+        "Optimize, 1 attacker",
+        "Optimize, 2 attackers",
+    ]
 
 
 def test_calls_add_to_the_same_tables():

@@ -14,7 +14,9 @@ from fedra.report.model.outcomes import ReportData
 
 # Regret from which on a cell is as dark as it can be; most of what matters lies below.
 _DARKEST = 60.0
-_WIDTH, _ROW, _COLUMN_NAMES, _TITLE = 7.6, 0.21, 1.5, 0.34
+_WIDTH, _ROW, _TITLE = 7.6, 0.21, 0.34
+# A letter of a rule's name, which stands upright, and what is left around the name.
+_LETTER, _AROUND, _LONGEST = 0.062, 0.12, 22
 
 
 def regret_map(_data: ReportData, tables: Sequence[Table]) -> Iterator[Drawing]:
@@ -37,9 +39,11 @@ def _drawing(tables: Sequence[Table], key: str, what: str) -> Drawing:
         for standing in order
         for regret in standing.regrets
     }
+    rules = [label(standing.label, longest=_LONGEST) for standing in order]
+    names_height = max(min(len(standing.label), _LONGEST) for standing in order) * _LETTER + _AROUND
     heights = [len(table.columns) * _ROW + _TITLE for table in tables]
     with styled():
-        figure = Figure(figsize=(_WIDTH, sum(heights) + _COLUMN_NAMES), layout="constrained")
+        figure = Figure(figsize=(_WIDTH, sum(heights) + 2 * names_height), layout="constrained")
         panels = figure.subplots(len(tables), 1, squeeze=False, height_ratios=heights)[:, 0]
         for number, (axes, table) in enumerate(zip(panels, tables, strict=True)):
             values = np.array(
@@ -62,8 +66,10 @@ def _drawing(tables: Sequence[Table], key: str, what: str) -> Drawing:
                 spine.set_visible(False)
             # Rules at both ends: the picture is as high as there are cells.
             ends = {"bottom": number == len(tables) - 1, "top": number == 0}
-            rules = [label(standing.label, longest=22) for standing in order]
             axes.set_xticks(range(len(rules)), rules, rotation=90, fontsize=8)
             axes.tick_params(axis="x", **{f"label{end}": shown for end, shown in ends.items()})
-    caption = f"Regret in each cell of {what}: points behind the best rule; rules by their worst, least to the left."
+    caption = (
+        f"Regret in each cell of {what}: points behind the best rule; rules by their worst, least to the left. "
+        f"From {_DARKEST:.0f} points on a cell is as dark as it can be."
+    )
     return Drawing(key=key, caption=caption, figure=figure)

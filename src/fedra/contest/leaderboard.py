@@ -62,6 +62,7 @@ class Board:
             numbers=frozenset(range(len(self.heads))) - self.texts,
             heading="" if folded is None else self.title,
             folded=bool(folded),
+            caption=self.caption,
         )
 
 

@@ -81,7 +81,7 @@ def _summary(found: list[Board], *, key: str, title: str) -> list[Section]:
         Section(
             key=key,
             title=title,
-            caption=" ".join(dict.fromkeys(board.caption for board in found)),
+            caption="",
             tables=tuple(board.text_table(folded=False if at else None) for at, board in enumerate(found)),
             markdown="\n\n".join(board.markdown() for board in found),
             first=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -65,10 +66,20 @@ def _rule_order() -> list[str]:
 
 
 def _by_attack(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Return the outcomes with their attacks in the programme's order, also where later calls have added to them."""
-    order = [outcome.attack for outcome in outcomes if outcome.attack not in read_programme().attacks]
-    places = {name: at for at, name in enumerate((*read_programme().attacks, *unique(order)))}
-    return sorted(outcomes, key=lambda outcome: (places[outcome.attack], outcome.alpha_q or 0.0))
+    """Return the outcomes with their attacks in the programme's order, also where later calls have added to them.
+
+    Where a number of attackers stands after an attack, by that number.
+    """
+    parts = {outcome.attack: outcome.attack.partition(", ") for outcome in outcomes}
+    names = unique([*read_programme().attacks, *(name for name, _, _ in parts.values())])
+
+    def place(outcome: Outcome) -> tuple[int, float, float]:
+        name, _, crowd = parts[outcome.attack]
+        number = re.match(r"\d+(\.\d+)?", crowd)
+        # No number after it means as many attackers as assumed.
+        return names.index(name), float(number[0]) if number else 1.0, outcome.alpha_q or 0.0
+
+    return sorted(outcomes, key=place)
 
 
 def _named(column: Column, names: Names) -> Column:

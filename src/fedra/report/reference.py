@@ -21,6 +21,7 @@ class TextTable:
         label: what it is, for those who do not see it.
         heading: under which it can be folded away; empty: it always shows.
         folded: whether it is folded away at first.
+        caption: what its figures are.
     """
 
     label: str
@@ -29,6 +30,7 @@ class TextTable:
     numbers: frozenset[int] = frozenset()
     heading: str = ""
     folded: bool = False
+    caption: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

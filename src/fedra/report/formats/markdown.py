@@ -171,7 +171,7 @@ def _failures(data: ReportData) -> Iterator[str]:
 def _sections(extension: Extension, *, first: bool) -> Iterator[str]:
     for section in extension.sections:
         if section.first == first:
-            yield from (f"## {section.title}", section.caption, section.markdown)
+            yield from filter(None, (f"## {section.title}", section.caption, section.markdown))
 
 
 def _figures(drawings: Sequence[Drawing]) -> list[str]:

@@ -145,7 +145,9 @@ def overview(data: ReportData) -> Overview:
     """Return counts of runs by how they ended, and a line for each data set, partition and setting."""
     runs = [data.runs[name] for name in unique(outcome.run for outcome in data.outcomes)]
     seeds = {outcome.seed for outcome in data.outcomes if outcome.seed != UNKNOWN_SEED}
-    tiles = [Tile(figure=f"{len(data.outcomes):,}", text="cells")]
+    # Several calls that name the same cell have it in a grid each.
+    cells = {(each.run, each.dataset, each.rule, each.attack, each.alpha_q) for each in data.outcomes}
+    tiles = [Tile(figure=f"{len(cells):,}", text="cells")]
     tiles += [
         Tile(figure=f"{data.counts.get(status, 0):,}", text=f"runs {status}", kind=status)
         for status in STATES
