@@ -25,7 +25,7 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 IMAGES = ROOT / "docs" / "images"
 PICTURES = ("contest-regret",)
 SEARCH = "study-search"
-# From this round on a run has learnt what it will, and accuracy only falls if attackers turn it.
+# From this round on a run has learnt most of what it will; what it loses since then attackers took.
 SETTLED = 50
 
 
