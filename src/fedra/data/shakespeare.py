@@ -109,7 +109,7 @@ def _files(data_dir: Path) -> tuple[Path, ...]:
 SHAKESPEARE = DatasetSpec(
     name="shakespeare",
     label="Shakespeare",
-    summary="what 1,340 roles of Shakespeare say, the next of 80 characters",
+    summary="what 1,390 roles of Shakespeare say, the next of 80 characters",
     load=load_shakespeare,
     files=_files,
     not_downloaded="it is in the source archive of a package that need not be installed",
