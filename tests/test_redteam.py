@@ -172,3 +172,25 @@ def test_wrong_calls_say_what_to_do() -> None:
         worst_case(make_rule("median"), updates, quantities, 0)
     with pytest.raises(ValueError, match="budget=0"):
         worst_case(make_rule("median"), updates, quantities, 2, budget=0)
+    with pytest.raises(ValueError, match="20 updates and 1 quantities"):
+        worst_case(make_rule("median"), updates, None, 2)
+    with pytest.raises(ValueError, match=r"shape \(20, 1\); give n numbers"):
+        worst_case(make_rule("median"), updates, quantities[:, None], 2)
+    with pytest.raises(TypeError, match="seed='a'"):
+        worst_case(make_rule("median"), updates, quantities, 2, seed="a")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("quantity", [np.nan, -3.0, 0.0, 0.5, 1e17])
+def test_a_client_whose_quantity_the_rule_would_not_take_is_named(quantity: float) -> None:
+    updates, quantities = round_of(0)
+    quantities[3] = quantity
+    with pytest.raises(ValueError, match="client 3 is not usable: quantity is"):
+        worst_case(make_rule("median"), updates, quantities, 2, budget=5)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_client_whose_update_the_rule_would_not_take_is_named(value: float) -> None:
+    updates, quantities = round_of(0)
+    updates[3, 5] = value
+    with pytest.raises(ValueError, match="client 3 is not usable: update holds values that are not finite"):
+        worst_case(make_rule("median"), updates, quantities, 2, budget=5)

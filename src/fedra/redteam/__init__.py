@@ -18,6 +18,7 @@ from fedra.redteam.judging import Judge, Judgement, Vectors, largest_passing_cla
 from fedra.redteam.outcomes import Harm, Trial, WorstCase, harm
 from fedra.redteam.search import Progress, Search
 from fedra.rules.base import Rule
+from fedra.screening import screen
 
 __all__ = [
     "CANDIDATE_NUMBERS",
@@ -60,12 +61,19 @@ def worst_case(
         seed: of what is drawn; the same seed gives the same answer.
         threads: of the rule; None: one per core.
         progress: called with the number of calls made and the budget, after each call.
+
+    Raises:
+        ValueError: where what is given of a client would not pass screening: it would not be part of the round.
     """
     rows = [np.asarray(row) for row in updates]
     claims = np.asarray(quantities, dtype=np.float64)
-    if len(rows) != len(claims) or not rows:
-        raise ValueError(f"{len(rows)} updates and {len(claims)} quantities; give the same number, at least one")
+    if len(rows) != claims.size or not rows:
+        raise ValueError(f"{len(rows)} updates and {claims.size} quantities; give the same number, at least one")
+    for number, reason in enumerate(screen(rows, claims, threads=threads).reasons):
+        if reason:
+            raise ValueError(f"client {number} is not usable: {reason}")
     count = checks.whole("num_malicious", num_malicious, 1)
+    checks.whole("seed", seed)
     places = np.arange(len(rows), len(rows) + count)
 
     def judge(sent: Vectors, claimed: Floats) -> Judgement:
