@@ -44,7 +44,13 @@ def parse_spec(text: str, where: str, form: str) -> tuple[str, dict[str, Any]]:
         raise ValueError(f"{where} {text!r}: {error}; {form}") from error
     if not words:
         raise ValueError(f"{where} {text!r} has no name; {form}")
-    return words[0], dict(parse_parameter(word, f"{where} {words[0]}:") for word in words[1:])
+    parameters: dict[str, Any] = {}
+    for word in words[1:]:
+        name, value = parse_parameter(word, f"{where} {words[0]}:")
+        if name in parameters:
+            raise ValueError(f"{where} {text!r} gives {name} twice; give it once")
+        parameters[name] = value
+    return words[0], parameters
 
 
 def parameters_of(function: Any) -> dict[str, inspect.Parameter]:

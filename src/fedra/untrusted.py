@@ -34,19 +34,19 @@ def opened(path: Path) -> BinaryIO:
     return os.fdopen(handle, "rb")
 
 
-def read_bounded(path: Path, most: int) -> bytes:
-    """Return the content of a regular file of at most so many bytes."""
+def read_bounded(path: Path, most: int, remedy: str = "put the file back") -> bytes:
+    """Return the content of a regular file of at most so many bytes; `remedy` is what to do about one with more."""
     with opened(path) as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise ValueError(f"{path} has more than {most:,} bytes, the most that such a file may have; put the file back")
+        raise ValueError(f"{path} has more than {most:,} bytes, the most that such a file may have; {remedy}")
     return content
 
 
 def read_text(path: Path, most: int, *, what: str, form: str) -> str:
     """Return the text of a file that a person wrote; errors say what it should hold, and in which form."""
     try:
-        return read_bounded(path, most).decode("utf-8-sig")
+        return read_bounded(path, most, form).decode("utf-8-sig")
     except FileNotFoundError:
         raise ValueError(f"there is no file {path} with {what}; {form}") from None
     except UnicodeDecodeError as error:
@@ -68,9 +68,15 @@ def parsed_json(text: bytes | str) -> Any:
 def parsed_toml(text: bytes) -> dict[str, Any]:
     """Return what a TOML text says, tables within tables up to 32 deep."""
     try:
-        values = tomllib.loads(text.decode())
+        values = tomllib.loads(text.decode("utf-8-sig"))
     except RecursionError:
         raise ValueError("too many brackets within brackets") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is no UTF-8 text ({error.reason})") from None
+    except ValueError as error:
+        if isinstance(error, tomllib.TOMLDecodeError):
+            raise
+        raise ValueError(f"a number in it cannot be read ({str(error).partition(':')[0]})") from None
     check_depth(values)
     return values
 

@@ -125,6 +125,13 @@ def files(tmp_path: Path) -> list[Path]:
     return paths
 
 
+@pytest.mark.parametrize(("malicious", "count"), [("largest 3", 3), ([4, 9], 2)])
+def test_a_run_whose_malicious_clients_are_named(tmp_path: Path, malicious: object, count: int) -> None:
+    config = SimulationConfig(rounds=1, num_sampled=10, rule="fedavg", attack="lie", malicious=malicious)
+    simulate(config, out=tmp_path / "run")
+    assert run_folder(tmp_path / "run").num_malicious == count
+
+
 def test_real_updates(tmp_path: Path, files: list[Path]) -> None:
     claims = Path(written(tmp_path, "".join(f"c{place} {10 * (place + 1)}\n" for place in range(5)), "claims.txt"))
     found = real_rounds(files, claims)

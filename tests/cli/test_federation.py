@@ -137,3 +137,33 @@ def test_going_on_takes_no_federation() -> None:
     found = call("run", "--resume", "x", "--federation", "hospitals.toml")
     assert found.exit_code == 2
     assert "give no others than --rounds" in found.stderr
+
+
+def test_a_flag_wins_over_what_it_excludes() -> None:
+    wards = [str(number % 3) for number in range(1438)]
+    Path("who.csv").write_text("\n".join(wards), encoding="utf-8")
+    Path("held.toml").write_text(
+        "partition = 'who.csv'\nnum_sampled = 3\nmalicious = ['1']\ndataset_params = {a = 1}", encoding="utf-8"
+    )
+    short = ("--rule", "fedavg", "--rounds", "1", "--quiet")
+    for number, (file, flags, expected) in enumerate(
+        (
+            ("hospitals.toml", ("--partition", "who.csv"), (None, None, "1")),
+            ("hospitals.toml", ("--malicious-ratio", "0.2"), ("400,300,20", None, None)),
+            ("held.toml", ("--dataset", "digits", "--quantities", "30,20,20"), ("30,20,20", None, "1")),
+            ("held.toml", ("--dataset", "digits", "--num-malicious", "2"), (None, 2, None)),
+        )
+    ):
+        found = call("run", "--federation", file, *flags, *short, "--out", f"x{number}")
+        assert found.exit_code == 0, found.output
+        config = stored(f"x{number}")
+        assert (config.quantities, config.num_malicious, config.malicious) == expected
+
+
+def test_a_grid_that_cannot_be_is_told_before_any_work() -> None:
+    Path("grid.toml").write_text("rules = ['fedavg']\n[fixed]\nnum_sampled = 141\nrounds = 1", encoding="utf-8")
+    for flags in ((), ("--dry-run",)):
+        found = call("grid", "grid.toml", "--out", "g", "--workers", "1", *flags)
+        assert found.exit_code == 2, found.output
+        assert "has only 140 clients" in found.stderr
+        assert not Path("g").exists()

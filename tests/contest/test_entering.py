@@ -3,7 +3,8 @@
 import pytest
 
 from fedra.contest import Contest, read_programme
-from fedra.contest.entering import is_contest
+from fedra.contest.entering import _assumed, is_contest
+from fedra.contest.programme import ContestSetting
 from fedra.experiments import Grid, GridFolder
 from fedra.simulation import SimulationConfig
 
@@ -150,3 +151,18 @@ def test_a_folder_cannot_mix_two_contests(tmp_path):
 def test_settings_are_those_of_a_run():
     for setting in read_programme().settings.values():
         SimulationConfig.from_dict({"dataset": setting.dataset, "partition": setting.partition, **setting.fixed})
+
+
+@pytest.mark.parametrize(
+    ("federation", "fixed", "expected"),
+    [
+        (None, {}, 0.1),
+        ({"malicious_ratio": 0.2}, {}, 0.2),
+        ({"num_malicious": 2, "assumed_ratio": 0.05}, {}, 0.05),
+        ({"malicious_ratio": 0.2}, {"num_malicious": 2}, 0.1),
+        ({"assumed_ratio": 0.05}, {"assumed_ratio": 0.3}, 0.3),
+    ],
+)
+def test_crowds_are_counted_in_what_the_rules_assume(federation, fixed, expected):
+    setting = ContestSetting(key="x", dataset="digits", partition="iid", fixed=fixed, federation=federation)
+    assert _assumed(setting) == expected

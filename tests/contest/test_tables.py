@@ -1,12 +1,13 @@
 """The contest's tables: all its grids together, in the programme's order, and who refuses where."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 from tests.contest.contest_results import contest_data
 
 from fedra.contest import Contest, contest_tables, read_programme
-from fedra.contest.tables import refusal
+from fedra.contest.tables import _crowd_note, refusal
 
 SILOS = {"settings": ("digits-silos",), "broken": True}
 
@@ -100,3 +101,16 @@ def test_settings_that_name_files_or_code_are_not_looked_at():
 def test_results_without_a_contest_have_no_tables(data):
     others = tuple(dataclasses.replace(outcome, grid="mine") for outcome in data.outcomes)
     assert contest_tables(dataclasses.replace(data, outcomes=others)) == ()
+
+
+@pytest.mark.parametrize(
+    ("config", "attack", "words"),
+    [
+        ({"malicious_ratio": 0.15, "assumed_ratio": 0.1}, "lie, 1.5 times", "share of 0.1; columns say how many times"),
+        ({"num_malicious": 2, "assumed_ratio": 0.05}, "lie", "share of 0.05."),
+        ({"malicious_ratio": 0.2}, "lie", ""),
+    ],
+)
+def test_the_share_in_a_caption_is_the_one_that_rules_were_told(config, attack, words):
+    note = _crowd_note([SimpleNamespace(config=config, attack=attack)])
+    assert words in note if words else note == ""

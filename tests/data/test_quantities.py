@@ -220,7 +220,8 @@ def test_a_law_that_is_no_text_is_told() -> None:
         (b"5\x1b[2J\n", r"for client 1 of 1"),
         ("٣\n".encode(), "for client 1 of 1"),
         (b"1" * 5000, "for client 1 of 1"),
-        (b"1\n" * 20_000, "has more than 32,768 bytes"),
+        (b"1\n" * 20_000, "20,000 numbers in 39,999 characters, 32,768 at most; give a law"),
+        (b"1\n" * (1 << 20), 'has more than 1,048,576 bytes.*give "lognormal'),
     ],
 )
 def test_a_file_may_hold_anything(tmp_path: Path, content: bytes, message: str) -> None:

@@ -69,3 +69,38 @@ def test_a_setting_of_the_contest_may_have_one() -> None:
     setting = ContestSetting(key="x", dataset="digits", partition="iid", fixed={"rounds": 3}, federation=SILOS)
     (cell,) = expanded(blocks=[setting.block(num_sampled=2)]).cells
     assert (cell.config.num_clients, cell.config.num_sampled, cell.dataset) == (3, 2, "digits")
+
+
+def test_what_is_nearer_excludes_what_is_farther() -> None:
+    blocks = [
+        {"attacks": [{"attack": "lie", "fixed": {"num_malicious": 1}}]},
+        {"fixed": {"malicious_ratio": 0.2}, "attacks": [{"attack": "lie", "label": "a fifth"}]},
+    ]
+    federation = {"name": "x", "num_clients": 8, "quantities": "equal", "num_sampled": 8, "malicious": "largest 2"}
+    cells = expanded(federation=federation, blocks=blocks).cells
+    stated = [(c.config.malicious, c.config.num_malicious, c.config.malicious_ratio) for c in cells]
+    assert stated == [(None, 1, 0.1), (None, None, 0.2)]
+
+
+def test_quantities_over_a_partition_that_a_federation_names() -> None:
+    held = {"dataset": "shakespeare", "partition": "natural", "num_sampled": 3}
+    fixed = {"num_clients": 3, "quantities": "equal"}
+    (cell,) = expanded(federation=held, blocks=[{"fixed": fixed}]).cells
+    assert (cell.partition, cell.config.partition, cell.config.num_clients) == ("iid", "iid", 3)
+    (cell,) = expanded(federation={**fixed, "num_sampled": 3}, datasets=["shakespeare"], partitions=["natural"]).cells
+    assert (cell.partition, cell.config.quantities, cell.config.num_clients) == ("natural", None, None)
+    for same in (
+        {"federation": {**held, **fixed}},
+        {"datasets": ["shakespeare"], "partitions": ["natural"], "fixed": fixed},
+        {"datasets": ["shakespeare"], "partitions": ["natural"], "blocks": [{"fixed": fixed}]},
+        {"datasets": ["shakespeare"], "partitions": [{"partition": "natural", "fixed": fixed}]},
+    ):
+        with pytest.raises(ValueError, match="leave quantities out"):
+            expanded(**same)
+
+
+def test_another_folder_of_data_keeps_what_was_refused() -> None:
+    values = {"rules": ["krum", "fedavg"], "fixed": {"num_sampled": 2, "num_malicious": 1}}
+    grid = Grid.from_dict(values, leave_out_refused=True)
+    assert len(grid.refused) == 1
+    assert grid.with_data_dir("x").refused == grid.refused

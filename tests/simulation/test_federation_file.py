@@ -80,7 +80,7 @@ def test_hostile_files_are_one_error(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"federation\.toml"):
             read_federation(path)
-    with pytest.raises(ValueError, match="there is no configuration file"):
+    with pytest.raises(ValueError, match=r"there is no federation file .*check the path"):
         read_federation(tmp_path / "none.toml")
     with pytest.raises(ValueError, match="a folder, not a file"):
         read_federation(tmp_path)
@@ -124,3 +124,42 @@ def test_what_is_read_is_no_more_than_a_run_takes(values: dict[str, Any]) -> Non
     except (ValueError, TypeError):
         return
     assert SimulationConfig.from_dict(config.to_dict()) == config
+
+
+PIECES = [
+    *("quantities", "num-sampled", "num_sampled", "malicious", "[federation]", "name", "=", "'", '"', "\n", "[", "]"),
+    *("{", "}", ",", "1", "-", "nan", "1e400", "true", "9" * 40, "\x00", "\ufeff"),
+]
+CONTENTS = st.binary(max_size=60) | st.lists(st.sampled_from(PIECES), max_size=14).map(lambda p: "".join(p).encode())
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture], deadline=None)
+@given(CONTENTS)
+def test_whatever_a_file_holds_is_settings_or_an_error(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "federation.toml"
+    path.write_bytes(content)
+    try:
+        found = read_federation(path)
+        found.pop("name", None)
+        SimulationConfig.from_dict({**found, "rule": "fedavg"})
+    except (ValueError, TypeError):
+        pass
+
+
+def test_one_setting_in_two_spellings_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"federation\.toml: 'num_sampled' is given twice"):
+        read_federation(written(tmp_path, "num-sampled = 3\nnum_sampled = 4"))
+    with pytest.raises(ValueError, match="gives sigma twice"):
+        SimulationConfig(quantities="lognormal sigma=1 sigma=2")
+
+
+def test_a_mark_of_byte_order_and_a_number_too_long(tmp_path: Path) -> None:
+    assert read_federation(written(tmp_path, "\ufeffquantities = [3, 4]"))["quantities"] == "3,4"
+    with pytest.raises(ValueError, match="is not valid TOML: a number in it cannot be read"):
+        read_federation(written(tmp_path, f"num_sampled = {'9' * 5000}"))
+
+
+def test_a_long_text_that_is_no_list_is_refused_at_once(tmp_path: Path) -> None:
+    values = read_federation(written(tmp_path, f"quantities = '{'1,' * 200_000}x'"))
+    with pytest.raises(ValueError, match="is no list of numbers, and too long for a law"):
+        SimulationConfig.from_dict(values)

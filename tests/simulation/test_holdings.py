@@ -11,7 +11,7 @@ import pytest
 
 from fedra.data import Dataset, Owners, load_dataset
 from fedra.experiments.grid import run_name
-from fedra.simulation import SimulationConfig
+from fedra.simulation import SimulationConfig, resume, simulate
 from fedra.simulation.federation import make_federation
 from fedra.simulation.holdings import make_holdings
 
@@ -94,3 +94,33 @@ def test_a_partition_from_a_file(tmp_path: Path) -> None:
     moved.write_text("0\n1\n", encoding="utf-8")
     with pytest.raises(ValueError, match="clients of 2 samples, but there are 1,438"):
         make_federation(replace(config, partition=str(moved)), load_dataset("digits"))
+
+
+def test_a_run_goes_on_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("wards.csv").write_text("\n".join(str(number % 4) for number in range(1438)), encoding="utf-8")
+    simulate(SimulationConfig(partition="wards.csv", rounds=1, **SMALL), out=tmp_path / "x")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert resume(tmp_path / "x", rounds=2).summary["rounds"] == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"quantities": "zipf s=1.20", "num_clients": 9}, {"quantities": "zipf  s=1.2", "num_clients": 9}),
+        ({"quantities": "zipf s=-0.0", "num_clients": 9}, {"quantities": "zipf s=0", "num_clients": 9}),
+        ({"quantities": "lognormal sigma=3.0"}, {}),
+        ({"quantities": [30, 20, 10], "num_clients": 3}, {"quantities": "30, 20,10"}),
+        ({"malicious": ["3", 1]}, {"malicious": "1,03"}),
+        ({"assumed_ratio": 0}, {"assumed_ratio": -0.0}),
+        ({"assumed_ratio": 0.1}, {}),
+        ({"dirichlet_alpha": 1, "partition": "dirichlet"}, {"dirichlet_alpha": 1.0, "partition": "dirichlet"}),
+        (
+            {"dataset": "shakespeare", "partition": "natural", "client_key": "role"},
+            {"dataset": "shakespeare", "partition": "natural"},
+        ),
+    ],
+)
+def test_two_spellings_are_one_run(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert run_name(SimulationConfig(**SMALL, **one)) == run_name(SimulationConfig(**SMALL, **other))

@@ -21,7 +21,7 @@ def holdings(*held_by: str, named: bool = True) -> Holdings:
 
 
 def chosen(malicious: Any, held: Holdings) -> list[int]:
-    config = SimulationConfig(rule="fedavg", malicious=malicious)
+    config = SimulationConfig(dataset="my_data:load", partition="natural", rule="fedavg", malicious=malicious)
     return np.flatnonzero(malicious_clients(config, held)).tolist()
 
 
@@ -30,9 +30,11 @@ def chosen(malicious: Any, held: Holdings) -> list[int]:
     [
         ("largest 2", "largest 2"),
         (" the  largest 12 ", "largest 12"),
-        ([3, 0], "3,0"),
-        ("3, 0", "3,0"),
-        (["UA", "B6"], "UA,B6"),
+        ([3, 0], "0,3"),
+        ("3, 0", "0,3"),
+        ([10, "9", "a"], "9,10,a"),
+        (["UA", "B6"], "B6,UA"),
+        ("Largest 2", "largest 2"),
         (np.int64(4), None),
     ],
 )
@@ -45,7 +47,25 @@ def test_who_is_malicious_has_one_form(given_: Any, text: str | None) -> None:
     assert malicious_text(text) == text
 
 
-@pytest.mark.parametrize("wrong", [[], "", "a,,b", [-1], [1, 1], ["a,b"], ["a\nb"], "x" * 40_000])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [],
+        "",
+        "a,,b",
+        [-1],
+        [1, 1],
+        ["a,b"],
+        ["a\nb"],
+        "x" * 40_000,
+        "largest",
+        "largest 0",
+        "largest -1",
+        ["largest 2"],
+        "the largest two",
+        [10**5000],
+    ],
+)
 def test_what_names_nobody(wrong: Any) -> None:
     with pytest.raises(ValueError, match="malicious"):
         malicious_text(wrong)
@@ -99,3 +119,39 @@ def test_numbers_that_are_names_count_as_names() -> None:
 def test_one_way_of_saying_it() -> None:
     with pytest.raises(ValueError, match="give one of them"):
         SimulationConfig(malicious="largest 1", num_malicious=1)
+
+
+def test_clients_without_names_are_told_when_a_run_is_described() -> None:
+    known: dict[str, Any] = {"rule": "fedavg", "num_clients": 3, "quantities": "equal", "num_sampled": 3}
+    assert SimulationConfig(malicious=["02", 0], **known).malicious == "0,2"
+    for wrong, message in (
+        ([3], "numbers from 0 to 2"),
+        (["UA"], "have no names, give numbers"),
+        (["1", "01"], "'1' twice"),
+        ("largest 4", "only 3 clients"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            SimulationConfig(malicious=wrong, **known)
+
+
+def test_a_hundred_thousand_names_are_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="malicious names 100,000 clients"):
+        malicious_text(list(range(100_000)))
+    held = holdings(*map(str, range(20_000)), named=True)
+    assert len(chosen(list(range(5_000)), held)) == 5_000
+
+
+def test_a_result_of_an_earlier_spelling_is_of_the_same_run() -> None:
+    config = SimulationConfig(rule="fedavg", malicious=[1, 0])
+    assert list(config.differences({**config.to_dict(), "malicious": "1,0"})) == []
+    assert [name for name, *_ in config.differences({**config.to_dict(), "malicious": "1,2"})] == ["malicious"]
+
+
+@pytest.mark.parametrize("other", [{"num_malicious": 1}, {"malicious": [1]}])
+def test_a_ratio_beside_a_number_is_a_contradiction(other: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"malicious_ratio=0\.2 and .* give one of them, .*assumed_ratio=0\.2"):
+        SimulationConfig(rule="fedavg", malicious_ratio=0.2, **other)
+    config = SimulationConfig(rule="krum", malicious_ratio=0.1, **other)
+    assert (config.told_ratio, config.make_rule(None).malicious_ratio) == (0.1, 0.1)  # type: ignore[attr-defined]
+    config = SimulationConfig(rule="krum", assumed_ratio=0.2, **other)
+    assert (config.told_ratio, config.make_rule(None).malicious_ratio) == (0.2, 0.2)  # type: ignore[attr-defined]

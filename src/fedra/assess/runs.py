@@ -8,6 +8,8 @@ import numpy as np
 
 from fedra.assess.sources import Source
 from fedra.rules.mcne import malicious_total
+from fedra.simulation.config import SimulationConfig
+from fedra.simulation.malicious import malicious_count
 from fedra.simulation.run_folder import RunFolder
 from fedra.untrusted import clipped
 
@@ -27,10 +29,12 @@ def run_folder(path: Path, *, trust: bool = False) -> Source:
         f"{clipped(path.name, 80)}",
         num_clients=None if total is None else max(total, len(seen)),
         num_sampled=config.num_sampled,
-        num_malicious=_malicious(config.num_malicious, config.malicious_ratio, total or len(seen)),
+        num_malicious=_malicious(config, total or len(seen)),
         rounds=config.rounds,
     )
 
 
-def _malicious(stated: int | None, ratio: float, total: int) -> int:
-    return malicious_total(total, ratio) if stated is None else stated
+def _malicious(config: SimulationConfig, total: int) -> int:
+    if config.malicious is not None:
+        return malicious_count(config.malicious)
+    return malicious_total(total, config.malicious_ratio) if config.num_malicious is None else config.num_malicious

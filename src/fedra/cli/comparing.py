@@ -72,6 +72,7 @@ class Comparison:
         notes = self._note([*self.notes, *self.missing_data])
         if plan is None:
             return {"notes": notes}
+        plan.check(self.engine_options)
         if not self.silent:
             plan.print_counts()
             plan.print_runs()
@@ -85,6 +86,8 @@ class Comparison:
         plan = self._planned()
         if missing := list(self.missing_data):
             raise ValueError("; ".join(missing))
+        if plan is not None:
+            plan.check(self.engine_options)
         outcome: Values = {"notes": self._note(self.notes)}
         if self.report:
             require_matplotlib()

@@ -31,6 +31,7 @@ from fedra.experiments import (
     RayEngine,
     Results,
     Tally,
+    check_feasible,
     missing_runs,
     run_grid,
     usable_cores,
@@ -109,6 +110,11 @@ class Plan:
             for status in dataset_status(place)
             if status.name == name and not status.ready
         ]
+
+    def check(self, options: EngineOptions) -> None:
+        """Raise where the federation of a run to do is not possible with its data; only a cluster has its own data."""
+        if options.kind is Engines.LOCAL:
+            check_feasible(self.missing)
 
     def print_counts(self) -> None:
         """Print how many cells are how many runs."""

@@ -31,7 +31,7 @@ def federation(
     from fedra.data import load_dataset
     from fedra.federations import describe, description_text, write_picture
     from fedra.federations.picture import check_picture_name
-    from fedra.simulation import SimulationConfig, read_federation
+    from fedra.simulation import SimulationConfig, overridden, read_federation
 
     with errors_reported():
         if out is not None:
@@ -39,7 +39,7 @@ def federation(
         settings = read_federation(file, trust=trust or dataset is not None)
         title = settings.pop("name", file.stem)
         if dataset is not None:
-            settings["dataset"] = dataset
+            settings = overridden(settings, {"dataset": dataset})
         # A rule that takes rounds of any size: which one a run has is not the federation's.
         config = SimulationConfig.from_dict({**settings, "rule": "fedavg", "seed": seed})
         data = load_dataset(config.dataset, data_dir, **config.dataset_params)

@@ -49,6 +49,7 @@ def grid(
         if not silent:
             plan.print_counts()
         if dry_run:
+            plan.check(options)
             if as_json:
                 typer.echo(json.dumps({**plan.as_dict(), "missing_data": plan.missing_data()}, indent=2))
             else:
@@ -59,6 +60,7 @@ def grid(
         # On a cluster the data lie elsewhere, and only its machines can look.
         if engine is Engines.LOCAL and (absent := plan.missing_data()):
             raise ValueError("; ".join(absent))
+        plan.check(options)
         outcome = run_plan(plan, options, silent=silent, track=track or ())
         tables = _tables(plan)
     if as_json:

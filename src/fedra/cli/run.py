@@ -71,14 +71,15 @@ def run(
     ] = None,
     num_sampled: Annotated[int | None, typer.Option(help="Clients in a round.", show_default="50")] = None,
     malicious_ratio: Annotated[
-        float | None, typer.Option(help="Share of malicious clients.", show_default="0.1")
+        float | None, typer.Option(help="Share of malicious clients, which the rule assumes too.", show_default="0.1")
     ] = None,
     num_malicious: Annotated[int | None, typer.Option(help="Malicious clients, instead of their share.")] = None,
     malicious: Annotated[
         str | None, typer.Option(help="Who they are instead: 0,5,12, names with commas between, or 'largest 2'.")
     ] = None,
     assumed_ratio: Annotated[
-        float | None, typer.Option(help="The share that the rule assumes; default: the true one.")
+        float | None,
+        typer.Option(help="The share that the rule assumes; default: --malicious-ratio, so 0.1 with the two above."),
     ] = None,
     rule: Annotated[str | None, typer.Option(help="See fedra rules; or module:Class.", show_default="fedra")] = None,
     rule_param: Parameters = None,
@@ -184,7 +185,7 @@ class _Begun(Observer):
 
 def _file_values(config: Path | None, federation: Path | None, given: dict[str, Any], trust: bool) -> dict[str, Any]:
     """Return what the files say: a federation named by flag wins over the configuration, which wins over its own."""
-    from fedra.simulation import check_trusted, federation_of, read_federation, read_toml
+    from fedra.simulation import check_trusted, federation_of, overridden, read_federation, read_toml
 
     values = {} if config is None else read_toml(config)
     own = values.pop("federation", None)
@@ -195,18 +196,17 @@ def _file_values(config: Path | None, federation: Path | None, given: dict[str, 
     trusted = trust or "dataset" in given
     described = {} if own is None or federation is not None else federation_of(own, config, trust=trusted)
     named = {} if federation is None else read_federation(federation, trust=trusted)
-    merged = {**described, **values, **named}
-    # Whoever is malicious is said in one way, and a flag wins.
-    replaced = {"malicious", "num_malicious"} if given.keys() & {"malicious", "num_malicious"} else set()
-    return {key: value for key, value in merged.items() if key != "name" and key not in replaced}
+    merged = overridden(overridden(described, values), named)
+    return {key: value for key, value in merged.items() if key != "name"}
 
 
 def _settings(values: dict[str, Any], given: dict[str, Any]) -> SimulationConfig:
-    from fedra.simulation import SimulationConfig
+    from fedra.simulation import SimulationConfig, overridden
 
-    for table in _TABLES:
+    tables = {table: given.pop(table.removesuffix("s"), None) for table in _TABLES}
+    values = overridden(values, given)
+    for table, flags in tables.items():
         name = table.removesuffix("s")
-        flags = given.pop(name, None)
         if flags:
             option = f"--{name.replace('_', '-')}"
             values[table] = {
@@ -215,7 +215,7 @@ def _settings(values: dict[str, Any], given: dict[str, Any]) -> SimulationConfig
             }
     if "before" in given:
         values.pop("before_params", None)
-    return SimulationConfig.from_dict({**values, **given})
+    return SimulationConfig.from_dict(values)
 
 
 def _new_folder(config: SimulationConfig) -> Path:

@@ -17,7 +17,7 @@ from fedra.experiments.grid import Grid
 from fedra.names import nearest
 from fedra.report.model.outcomes import check_places, earlier_outcomes, unique
 from fedra.rules import rule_class
-from fedra.simulation import SimulationConfig
+from fedra.simulation import SimulationConfig, federation_of, overridden
 
 GRID_PREFIX = "contest-"
 BROKEN_PREFIX = "contest-broken-"
@@ -150,7 +150,7 @@ class Contest:
     ) -> Iterable[dict[str, Any]]:
         alpha_q = [read_programme().broken_alpha_q]
         if broken.times:
-            ratio = setting.fixed.get("malicious_ratio", SimulationConfig.malicious_ratio)
+            ratio = _assumed(setting)
             crowds = [_crowd(attack, times, ratio) for attack in self._attacks for times in broken.times]
             yield from self._with_claims(setting.block(**changes), crowds, alpha_q)
         for number in broken.silos:
@@ -181,6 +181,14 @@ class Contest:
 def is_contest(grid: str, *, broken: bool) -> bool:
     """Whether a grid is the contest's, by its name: where an assumption is broken, or where none is."""
     return grid.startswith(GRID_PREFIX) and grid.startswith(BROKEN_PREFIX) == broken
+
+
+def _assumed(setting: ContestSetting) -> float:
+    """Return the ratio that rules assume in a setting, by what it fixes or its federation says."""
+    described = {} if setting.federation is None else federation_of(setting.federation, None)
+    stated = overridden(described, setting.fixed)
+    ratio: float = stated.get("assumed_ratio", stated.get("malicious_ratio", SimulationConfig.malicious_ratio))
+    return ratio
 
 
 def _crowd(attack: str, times: float, ratio: float) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from fedra.checks import is_number
 from fedra.contest.entering import is_contest
 from fedra.contest.programme import read_programme, rule_label
 from fedra.report.appearance import DISPLAY_NAMES, Names, display_name
@@ -90,11 +91,19 @@ def _named(column: Column, names: Names) -> Column:
 
 
 def _crowd_note(outcomes: Sequence[Outcome]) -> str:
-    ratios = sorted({ratio for outcome in outcomes if (ratio := outcome.config.get("assumed_ratio")) is not None})
-    if not ratios:
+    if all(outcome.config.get("assumed_ratio") is None for outcome in outcomes):
         return ""
-    stated = " or ".join(f"{ratio:g}" for ratio in ratios)
-    return f" The rules assume a share of {stated}; columns say how many times as many attackers there are."
+    told = sorted({ratio for outcome in outcomes if is_number(ratio := _told_ratio(outcome.config))})
+    stated = " or ".join(f"{ratio:g}" for ratio in told)
+    crowds = any(re.fullmatch(r"[\d.]+ times", outcome.attack.partition(", ")[2]) for outcome in outcomes)
+    columns = "; columns say how many times as many attackers there are" if crowds else ""
+    return f" The rules assume a share of {stated}{columns}."
+
+
+def _told_ratio(config: Mapping[str, Any]) -> Any:
+    """Return the ratio that the rule of a run was told, as far as its settings say."""
+    assumed = config.get("assumed_ratio")
+    return config.get("malicious_ratio", SimulationConfig.malicious_ratio) if assumed is None else assumed
 
 
 def _rows(members: Sequence[Outcome], found: Sequence[Outcome], columns: Sequence[Column], names: Names) -> list[Row]:

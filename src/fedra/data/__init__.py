@@ -2,7 +2,14 @@
 
 from fedra.data.dataset import Dataset, DatasetError
 from fedra.data.download import download_dataset
-from fedra.data.owners import Owners, is_owner_file, owner_file_digest, pinned_owner_file, read_owner_file
+from fedra.data.owners import (
+    Owners,
+    is_owner_file,
+    owner_file_digest,
+    owner_file_path,
+    pinned_owner_file,
+    read_owner_file,
+)
 from fedra.data.partition import (
     NATURAL,
     PARTITIONS,
@@ -13,7 +20,15 @@ from fedra.data.partition import (
     partition_statistics,
     statistics_table,
 )
-from fedra.data.quantities import QUANTITY_LAWS, QuantityLaw, client_quantities, lognormal_quantities, parse_quantities
+from fedra.data.quantities import (
+    QUANTITY_LAWS,
+    QuantityLaw,
+    client_quantities,
+    lognormal_quantities,
+    parse_quantities,
+    quantities_text,
+    states_numbers,
+)
 from fedra.data.registry import (
     DATASETS,
     default_learning_rate,
@@ -51,12 +66,15 @@ __all__ = [
     "lognormal_quantities",
     "missing_datasets",
     "owner_file_digest",
+    "owner_file_path",
     "parse_quantities",
     "partition",
     "partition_by_owner",
     "partition_statistics",
     "pinned_owner_file",
+    "quantities_text",
     "read_owner_file",
     "resolve_data_dir",
+    "states_numbers",
     "statistics_table",
 ]

@@ -61,9 +61,17 @@ def is_owner_file(text: str) -> bool:
 
 
 def pinned_owner_file(text: str) -> str:
-    """Return a file's path with a checksum of what it says, so that a run has one partition whatever becomes of it."""
+    """Return a file's path with a checksum of what it says, so that a run has one partition whatever becomes of it.
+
+    The path is made absolute, so that the run can go on from another folder.
+    """
     path, digest = _taken_apart(text)
-    return text if digest else f"{path}#{_digest(_names_in(Path(path)))}"
+    return text if digest else f"{Path(path).absolute()}#{_digest(_names_in(Path(path)))}"
+
+
+def owner_file_path(text: str) -> Path:
+    """Return the path of such a file, without its checksum."""
+    return Path(_taken_apart(text)[0])
 
 
 def owner_file_digest(text: str) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from fedra import checks
 from fedra.names import nearest, parse_spec
 from fedra.seeding import generator
-from fedra.untrusted import clipped, read_text
+from fedra.untrusted import MEBIBYTE, clipped, read_text
 
 LOGNORMAL_SIGMA = 3.0
 LOGNORMAL_MEAN = 20.0
@@ -25,8 +26,11 @@ LOGNORMAL_MU = math.log(LOGNORMAL_MEAN) - 4.5
 _PURPOSE = "partition/quantities"
 _BLOCK = 4096
 
-# A configuration holds the numbers of such a file, and has to stay small enough for the tables of grids.
-_LARGEST_FILE = 32_768
+# A configuration holds the numbers, and has to stay small enough for the tables of grids.
+_LONGEST = 32_768
+_LARGEST_FILE = MEBIBYTE
+_LONGEST_LAW = 200
+_LARGEST_NUMBER = 10**12 - 1
 _FILE_ENDINGS = (".txt", ".csv")
 _FORM = 'give "lognormal sigma=3", "zipf s=1.2", "equal", numbers separated by commas, or a .txt or .csv file of them'
 
@@ -74,7 +78,7 @@ class Lognormal(QuantityLaw):
     sigma: float = LOGNORMAL_SIGMA
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", checks.number("sigma of quantities", self.sigma, least=0, most=100))
+        object.__setattr__(self, "sigma", _parameter("sigma", self.sigma))
 
     def sizes(self, num_clients: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
         """Draw them."""
@@ -103,7 +107,7 @@ class Zipf(QuantityLaw):
     s: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "s", checks.number("s of quantities", self.s, least=0, most=100))
+        object.__setattr__(self, "s", _parameter("s", self.s))
 
     def sizes(self, num_clients: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
         """Draw the ranks."""
@@ -162,10 +166,12 @@ QUANTITY_LAWS: dict[str, type[QuantityLaw]] = {"lognormal": Lognormal, "zipf": Z
 
 def parse_quantities(text: str) -> QuantityLaw:
     """Read a law from its name and parameters, numbers separated by commas, or the path of a .txt or .csv file."""
-    if re.fullmatch(r"[\s0-9,+-]*[0-9][\s0-9,+-]*", text):
-        return Stated(_counts(text.split(","), "quantities"))
-    if text.strip().lower().endswith(_FILE_ENDINGS):
-        return Stated(_file_counts(Path(text.strip())))
+    if _names_file(text):
+        return _short_enough(_file_counts(Path(text.strip())), text.strip())
+    if states_numbers(text):
+        return _short_enough(_counts(text.split(","), "quantities"), "quantities")
+    if len(text) > _LONGEST_LAW:
+        raise ValueError(f"quantities={clipped(text, 80)!r} is no list of numbers, and too long for a law; {_FORM}")
     name, parameters = parse_spec(text, "quantities", _FORM)
     if name not in QUANTITY_LAWS:
         raise ValueError(f"quantities={clipped(text, 80)!r}{nearest(name, QUANTITY_LAWS)}; {_FORM}")
@@ -175,6 +181,25 @@ def parse_quantities(text: str) -> QuantityLaw:
         if key not in valid:
             raise ValueError(f"quantities {name!r} has no parameter {key!r}{nearest(key, valid)}")
     return law(**parameters)
+
+
+def quantities_text(value: Any) -> str:
+    """Return quantities as the text that a configuration has: a list of numbers becomes one with commas."""
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        numbers = [checks.whole("a number of quantities", number, 1, _LARGEST_NUMBER) for number in value]
+        if not numbers:
+            raise ValueError(checks.wrong("quantities", value, "a whole number of at least 1 for each client"))
+        return ",".join(map(str, numbers))
+    return checks.text("quantities", value, "a law, a list of numbers, or the path of a .txt or .csv file of them")
+
+
+def states_numbers(value: Any) -> bool:
+    """Whether quantities are a number for each client, so that the number of clients follows from them."""
+    if not isinstance(value, str):
+        return isinstance(value, Sequence)
+    return _names_file(value) or (
+        re.fullmatch(r"[\s0-9,+-]*", value) is not None and re.search("[0-9]", value) is not None
+    )
 
 
 def client_quantities(
@@ -235,7 +260,26 @@ def _file_counts(path: Path) -> tuple[int, ...]:
     """Read a whole number for each client, a line or a comma after each; lines that begin with # are left out."""
     text = read_text(path, _LARGEST_FILE, what="quantities", form=_FORM)
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    return _counts([entry for line in lines for entry in line.split(",")], str(path))
+    return _counts([entry for line in lines for entry in line.rstrip().removesuffix(",").split(",")], str(path))
+
+
+def _names_file(text: str) -> bool:
+    return text.strip().lower().endswith(_FILE_ENDINGS)
+
+
+def _short_enough(counts: tuple[int, ...], where: str) -> Stated:
+    law = Stated(counts)
+    if len(law.text) > _LONGEST:
+        raise ValueError(
+            f"{where} has {len(counts):,} numbers in {len(law.text):,} characters, {_LONGEST:,} at most; give a law "
+            "and num_clients, or as partition a file with the client of each sample"
+        )
+    return law
+
+
+def _parameter(name: str, value: Any) -> float:
+    # Zero has one sign, so that a law has one text.
+    return checks.number(f"{name} of quantities", value, least=0, most=100) + 0.0
 
 
 def _counts(entries: list[str], where: str) -> tuple[int, ...]:

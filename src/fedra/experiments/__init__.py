@@ -1,5 +1,6 @@
 """Grids of runs: expanded from data, run on one machine or a cluster, resumable."""
 
+from fedra.experiments.feasible import check_feasible
 from fedra.experiments.grid import Cell, Grid
 from fedra.experiments.grid_folder import GridFolder, read_results
 from fedra.experiments.jobs import Advanced, Event, Failed, Finished, Job, Started
@@ -25,6 +26,7 @@ __all__ = [
     "Results",
     "Started",
     "Tally",
+    "check_feasible",
     "missing_runs",
     "read_results",
     "run_grid",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedra.data import DATASETS, is_owner_file
+from fedra.data import DATASETS, is_owner_file, owner_file_path, pinned_owner_file
 from fedra.simulation import SimulationConfig, federation_of
 
 
@@ -45,8 +45,10 @@ def federation_part(value: Any, source: Path | None, *, trust: bool) -> Federati
         lists["datasets"] = [entry if len(entry) > 1 else entry["dataset"]]
     if "partition" in settings:
         held = settings.pop("partition")
-        is_file = isinstance(held, str) and is_owner_file(held)
-        lists["partitions"] = [{"partition": held, "label": Path(held).name} if is_file else held]
+        if isinstance(held, str) and is_owner_file(held):
+            # Its checksum is taken once, not for each cell.
+            held = {"partition": pinned_owner_file(held), "label": owner_file_path(held).name}
+        lists["partitions"] = [held]
     if "setting" in settings:
         lists["settings"] = [settings.pop("setting")]
     return FederationPart(lists=lists, settings=settings)

@@ -7,7 +7,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from fedra.data import default_partition_seed, owner_file_digest
 from fedra.experiments.federation_part import FederationPart, federation_part
 from fedra.names import nearest
 from fedra.rules import Family, Preceded
-from fedra.simulation import RoundTooSmall, SimulationConfig, check_trusted, read_toml
+from fedra.simulation import RoundTooSmall, SimulationConfig, check_trusted, overridden, read_toml, underscored
 from fedra.simulation.config import WITHOUT_EFFECT
 
 # The lists of a grid, from the slowest to the fastest to vary, and the setting that an entry of each stands for.
@@ -95,7 +95,8 @@ class Grid:
 
     def with_data_dir(self, data_dir: str) -> Grid:
         """Return the grid with its data in another place; the runs and their names are the same."""
-        return Grid(cells=tuple(replace(cell, config=replace(cell.config, data_dir=data_dir)) for cell in self.cells))
+        moved = tuple(replace(cell, config=replace(cell.config, data_dir=data_dir)) for cell in self.cells)
+        return replace(self, cells=moved)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], *, leave_out_refused: bool = False) -> Grid:
@@ -127,7 +128,7 @@ class Grid:
         valid = [*AXES, "fixed", "blocks", "federation"]
         _check_keys("a grid", values, valid)
         fixed = _fixed(values.get("fixed", {}), "[fixed]")
-        lists = {key: value for key, value in values.items() if key in AXES}
+        whole = _Place(settings=fixed, lists={key: value for key, value in values.items() if key in AXES})
         described = federation_part(values.get("federation"), source, trust=untrusted is None)
         blocks = values.get("blocks", [{}])
         wanted = "a list of tables: write each one under [[blocks]]"
@@ -139,12 +140,12 @@ class Grid:
         for block in blocks:
             _check_keys("a block", block, [*AXES, "fixed", "federation"])
             part = federation_part(block.get("federation"), source, trust=untrusted is None)
-            whole = described if part is None else None
-            own = {**_settings_of(whole), **fixed, **_settings_of(part)}
-            own |= _fixed(block.get("fixed", {}), "fixed of a block")
-            chosen = {**_lists_of(whole), **lists, **_lists_of(part)}
-            chosen |= {key: block[key] for key in block if key in AXES}
-            for cell in _cells(chosen, own, untrusted, refused):
+            own = _Place(
+                settings=_fixed(block.get("fixed", {}), "fixed of a block"),
+                lists={key: block[key] for key in block if key in AXES},
+            )
+            places = (_described(described if part is None else None), whole, _described(part), own)
+            for cell in _cells(places, untrusted, refused):
                 place = tuple(cell.labels.values())
                 if cells.setdefault(place, cell).run != cell.run:
                     raise ValueError(f"two different runs for {_words(cell.labels)}; give one of the entries a label")
@@ -152,20 +153,39 @@ class Grid:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Entry:
-    label: Any
+class _Place:
+    """A place of the file that states settings and lists; `described`: it is a federation."""
+
     settings: Mapping[str, Any]
+    lists: Mapping[str, Any]
+    described: bool = False
 
 
-def _cells(
-    lists: Mapping[str, Any], fixed: Mapping[str, Any], untrusted: Path | None, refused: list[Refused] | None
-) -> Iterator[Cell]:
-    axes = [_entries(axis, lists.get(axis, [_DEFAULTS[name]])) for axis, name in AXES.items()]
+@dataclass(frozen=True, kw_only=True)
+class _Entry:
+    """An entry of a list: its own setting with parameters, and what is `fixed` with it."""
+
+    label: Any
+    own: Mapping[str, Any]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _cells(places: Sequence[_Place], untrusted: Path | None, refused: list[Refused] | None) -> Iterator[Cell]:
+    """Yield the cells of places, the farthest first: a nearer one wins, entries of lists win over what is fixed."""
+    stated = {axis: at for at, place in enumerate(places) for axis in place.lists}
+    defaults = {axis: [_DEFAULTS[name]] for axis, name in AXES.items()}
+    axes = [_entries(axis, places[stated[axis]].lists[axis] if axis in stated else defaults[axis]) for axis in AXES]
     for chosen in itertools.product(*axes):
-        labels = {name: entry.label for name, entry in zip(AXES.values(), chosen, strict=True)}
-        settings = dict(fixed)
-        for entry in chosen:
-            settings.update(entry.settings)
+        entries = dict(zip(AXES, chosen, strict=True))
+        settings = _settings(places, stated, entries)
+        if "partition" not in settings:
+            # Quantities that are nearer than the partition. That of a federation gives way, one of a list is an error.
+            given_way = places[stated["partitions"]].described
+            entries["partitions"] = (
+                _entry("partitions", "partition", _DEFAULTS["partition"]) if given_way else entries["partitions"]
+            )
+            settings |= entries["partitions"].own
+        labels = {AXES[axis]: entry.label for axis, entry in entries.items()}
         if untrusted is not None:
             check_trusted(settings, untrusted)
         try:
@@ -176,6 +196,24 @@ def _cells(
             refused.append(Refused(labels=labels, reason=str(error)))
             continue
         yield Cell(**labels, config=config, run=run_name(config))
+
+
+def _settings(places: Sequence[_Place], stated: Mapping[str, int], entries: Mapping[str, _Entry]) -> dict[str, Any]:
+    """Return the settings of a cell; `partition` is missing where nearer quantities exclude it."""
+    settings: dict[str, Any] = {}
+    for axis, entry in entries.items():
+        if axis not in stated:
+            settings |= entry.own
+    for at, place in enumerate(places):
+        here = [entry.own for axis, entry in entries.items() if stated.get(axis) == at]
+        settings = overridden(settings, {**place.settings, **{key: own[key] for own in here for key in own}})
+    for entry in entries.values():
+        if entry.fixed:
+            settings = overridden(settings, {**entry.fixed, **entry.own})
+    held = "partition" in settings
+    for entry in entries.values():
+        settings |= entry.own if held else {key: entry.own[key] for key in entry.own if key != "partition"}
+    return settings
 
 
 def _independent(config: SimulationConfig) -> SimulationConfig:
@@ -204,12 +242,13 @@ def _entry(axis: str, name: str, value: Any) -> _Entry:
     if axis == "alpha_q":
         return _quantity_entry(value)
     if axis == "seeds" or not isinstance(value, Mapping):
-        return _Entry(label=value, settings={name: value})
+        return _Entry(label=value, own={name: value})
     own = [*(["params"] if name in _PARAMETERS else []), *(["before"] if name == "rule" else [])]
     _check_keys(f"an entry of {axis}", value, [name, "label", "fixed", *own])
     if name not in value:
         raise ValueError(f"an entry of {axis} has no {name}: {dict(value)!r}")
-    settings = {**_fixed(value.get("fixed", {}), f"fixed of {value[name]!r}"), name: value[name]}
+    fixed = _fixed(value.get("fixed", {}), f"fixed of {value[name]!r}")
+    settings = {name: value[name]}
     parameters = value.get("params", {})
     if parameters:
         settings[_PARAMETERS[name]] = parameters
@@ -219,19 +258,19 @@ def _entry(axis: str, name: str, value: Any) -> _Entry:
         first = f"{value['before']}+{first}"
     words = ", ".join(f"{key}={item}" for key, item in parameters.items()) if isinstance(parameters, Mapping) else ""
     label = checks.text(f"label of an entry of {axis}", value.get("label", f"{first} {words}".strip()))
-    return _Entry(label=label, settings=settings)
+    return _Entry(label=label, own=settings, fixed=fixed)
 
 
 def _quantity_entry(value: Any) -> _Entry:
     if value is None or value == HONEST:
-        return _Entry(label=None, settings={})
+        return _Entry(label=None, own={})
     wanted = f"finite numbers of at least 0, or {HONEST!r} for malicious clients that claim the truth"
     number = checks.number("an entry of alpha_q", value, least=0, wanted=wanted)
-    return _Entry(label=number, settings={"alpha_q": number})
+    return _Entry(label=number, own={"alpha_q": number})
 
 
 def _fixed(settings: Any, where: str) -> dict[str, Any]:
-    found = {key.replace("-", "_"): value for key, value in checks.table(where, settings).items()}
+    found = underscored(checks.table(where, settings))
     for axis, name in AXES.items():
         if name in found:
             raise ValueError(f"{where} has {name}; give it as a list: {axis} = [{found[name]!r}]")
@@ -239,12 +278,10 @@ def _fixed(settings: Any, where: str) -> dict[str, Any]:
     return found
 
 
-def _settings_of(part: FederationPart | None) -> Mapping[str, Any]:
-    return {} if part is None else part.settings
-
-
-def _lists_of(part: FederationPart | None) -> Mapping[str, Any]:
-    return {} if part is None else part.lists
+def _described(part: FederationPart | None) -> _Place:
+    if part is None:
+        return _Place(settings={}, lists={}, described=True)
+    return _Place(settings=part.settings, lists=part.lists, described=True)
 
 
 def _check_keys(where: str, values: Mapping[str, Any], valid: Sequence[str]) -> None:

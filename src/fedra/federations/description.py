@@ -144,7 +144,7 @@ def describe(config: SimulationConfig, dataset: Dataset, *, title: str = "") -> 
         malicious=malicious_clients(config, holdings),
         num_samples=len(dataset.train_labels),
         num_sampled=config.num_sampled,
-        assumed_ratio=config.malicious_ratio if config.assumed_ratio is None else config.assumed_ratio,
+        assumed_ratio=config.told_ratio,
         claims=possible_claims(quantities, config.num_sampled),
     )
 

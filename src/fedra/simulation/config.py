@@ -12,15 +12,16 @@ import numpy as np
 from fedra import checks
 from fedra.attacks import QuantityAttack, make_attack, make_quantity_attack, quantity_attack_name
 from fedra.checks import MOST_WHOLE
-from fedra.data import DATASETS, default_learning_rate, is_owner_file
-from fedra.data.quantities import Lognormal, parse_quantities
+from fedra.data import DATASETS, PARTITIONS, default_learning_rate, is_owner_file
+from fedra.data.quantities import Lognormal, Stated, parse_quantities, quantities_text
 from fedra.models import MODELS
 from fedra.names import nearest
 from fedra.optimizers import ServerOptimizer, make_optimizer
 from fedra.rules import Preceded, Rule, make_preaggregator, make_rule, parse_preaggregator
 from fedra.simulation.federation_file import federation_of
-from fedra.simulation.holdings import checked_holdings
-from fedra.simulation.malicious import malicious_text
+from fedra.simulation.holdings import checked_holdings, stated_key
+from fedra.simulation.malicious import check_malicious, malicious_text
+from fedra.simulation.precedence import overridden
 from fedra.simulation.toml import read_toml, toml_text
 from fedra.simulation.trust import check_trusted
 
@@ -60,7 +61,7 @@ _COUNTS = {
 # What may be None: not given.
 _OPTIONAL = (
     "data_dir", "before", "model", "max_quantity", "local_epochs", "local_steps", "partition_seed", "lr",
-    "quantity_attack", "num_clients", "quantities", "num_malicious", "client_key",
+    "quantity_attack", "num_clients", "quantities", "num_malicious", "client_key", "assumed_ratio",
 )  # fmt: skip
 
 
@@ -82,17 +83,17 @@ class SimulationConfig:
         partition_seed: draws quantities and cuts; None takes the data set's stated seed, or `seed` where it has none.
         dirichlet_alpha: concentration of the label skew.
         num_clients: N; None: as many as the quantities come to.
-        quantities: "lognormal sigma=3" (the default), "zipf s=1.2", "equal", numbers separated by commas, or a .txt or
-            .csv file of them, whose numbers then stand here.
+        quantities: "lognormal sigma=3" (the default), "zipf s=1.2", "equal", numbers separated by commas or as a list,
+            or a .txt or .csv file of them, whose numbers then stand here.
         max_quantity: cap on a client's data and quantity together.
         model: a name of `fedra.models.MODELS`, or module:function; None takes the one made for the data.
         model_params: options of the model's builder.
         setting: "fixed" samples ceil(n M / N) malicious clients each round, "dynamic" samples n of N at random.
         num_sampled: n, clients in a round.
-        malicious_ratio: M = floor(N * ratio) clients are malicious.
+        malicious_ratio: M = floor(N * ratio) clients are malicious; stays 0.1 where they are counted or named instead.
         num_malicious: M instead, for federations whose attackers are counted.
         malicious: who they are instead: a list of clients, numbers or names, or "largest 2"; a text then stands here.
-        assumed_ratio: the ratio that the rule assumes; None: `malicious_ratio`.
+        assumed_ratio: the ratio that the rule assumes; None: `malicious_ratio`, 0.1 where they are counted or named.
         rule: a name of `fedra.RULES`, or module:Class.
         rule_params: the rule's parameters.
         before: a name of `fedra.PREAGGREGATORS` to stand before the rule, None for nothing; "bucketing size=4" also
@@ -164,26 +165,31 @@ class SimulationConfig:
     def __post_init__(self) -> None:
         if isinstance(self.data_dir, Path):
             object.__setattr__(self, "data_dir", str(self.data_dir))
+        if self.quantities is not None:
+            object.__setattr__(self, "quantities", quantities_text(self.quantities))
         for name in _TEXTS:
             if getattr(self, name) is not None or name not in _OPTIONAL:
                 checks.text(name, getattr(self, name))
         for name in _TABLES:
             checks.table(name, getattr(self, name))
         if self.dataset not in DATASETS and ":" not in self.dataset:
-            raise ValueError(f"unknown dataset {self.dataset!r}{nearest(self.dataset, DATASETS)}, or module:function")
+            shown = checks.display_value(self.dataset)
+            raise ValueError(f"unknown dataset {shown}{nearest(self.dataset, DATASETS)}, or module:function")
         if self.model is not None and self.model not in MODELS and ":" not in self.model:
             raise ValueError(f"unknown model {self.model!r}{nearest(self.model, MODELS)}, or module:function")
         checks.choice("setting", self.setting, get_args(Setting))
         checks.choice("quantity_statistics", self.quantity_statistics, get_args(QuantityStatistics))
-        checks.ratio(self.malicious_ratio)
-        if self.assumed_ratio is not None:
-            checks.ratio(self.assumed_ratio, "assumed_ratio")
+        for name in ("malicious_ratio", "assumed_ratio"):
+            if getattr(self, name) is not None or name not in _OPTIONAL:
+                # Zero has one sign, and 0 is 0.0: a run has one form.
+                object.__setattr__(self, name, checks.ratio(getattr(self, name), name) + 0.0)
         for name, (least, most) in _COUNTS.items():
             if getattr(self, name) is not None or name not in _OPTIONAL:
                 checks.whole(name, getattr(self, name), least, most)
         for name in ("lr", "local_lr", "dirichlet_alpha"):
             if getattr(self, name) is not None or name not in _OPTIONAL:
                 checks.number(name, getattr(self, name), above=0)
+        object.__setattr__(self, "dirichlet_alpha", float(self.dirichlet_alpha))
         checks.at_most_one(local_epochs=self.local_epochs, local_steps=self.local_steps)
         checks.at_most_one(alpha_q=self.alpha_q, claimed_quantity=self.claimed_quantity)
         for name, least in (("alpha_q", 0), ("claimed_quantity", 1)):
@@ -195,9 +201,8 @@ class SimulationConfig:
             raise ValueError(f"rule_params has before={self.rule_params['before']!r}; give it as the setting before")
         self._take_before_apart()
         object.__setattr__(self, "partition", checked_holdings(self))
-        if self.malicious is not None:
-            checks.at_most_one(malicious=self.malicious, num_malicious=self.num_malicious)
-            object.__setattr__(self, "malicious", malicious_text(self.malicious))
+        object.__setattr__(self, "client_key", stated_key(self))
+        self._take_malicious()
         num_clients = self._take_quantities()
         make_attack(self.attack, **self.attack_params)
         self.make_quantity_attack()
@@ -217,6 +222,20 @@ class SimulationConfig:
         object.__setattr__(self, "before", name)
         object.__setattr__(self, "before_params", parameters or self.before_params)
 
+    def _take_malicious(self) -> None:
+        """Write who is malicious in its one form, and raise where it is said in two ways."""
+        checks.at_most_one(malicious=self.malicious, num_malicious=self.num_malicious)
+        if self.malicious is not None:
+            numbered = self.partition in PARTITIONS
+            object.__setattr__(self, "malicious", malicious_text(self.malicious, numbered=numbered))
+        counted = "num_malicious" if self.malicious is None else "malicious"
+        ratio, stated = self.malicious_ratio, getattr(self, counted)
+        if stated is not None and ratio != SimulationConfig.malicious_ratio:
+            raise ValueError(
+                f"malicious_ratio={ratio:g} and {counted}={checks.display_value(stated)} say in two ways who is "
+                f"malicious; give one of them, and if {ratio:g} is what the rule shall assume, assumed_ratio={ratio:g}"
+            )
+
     def _take_quantities(self) -> int | None:
         """Write the law of the quantities in its one form, the numbers of a file included: a run is all in here.
 
@@ -227,8 +246,12 @@ class SimulationConfig:
             law = parse_quantities(self.quantities)
             object.__setattr__(self, "quantities", law.text)
             number = law.number(number)
+            if isinstance(law, Stated):
+                object.__setattr__(self, "num_clients", None)
         if number is not None:
             self.check_clients(number)
+            if self.partition in PARTITIONS:
+                check_malicious(self.malicious, number)
         return number
 
     def check_clients(self, num_clients: int, where: str = "") -> None:
@@ -259,6 +282,11 @@ class SimulationConfig:
         rule = self.rule if self.before is None else f"{self.before}-{self.rule}"
         name = f"{self.dataset}-{self.partition_name}-{rule}-{self.attack}-seed{self.seed}"
         return name.replace(":", ".")
+
+    @property
+    def told_ratio(self) -> float:
+        """The ratio of malicious clients that the rule is told, unless `rule_params` state one."""
+        return self.malicious_ratio if self.assumed_ratio is None else self.assumed_ratio
 
     @property
     def learning_rate(self) -> float:
@@ -299,7 +327,7 @@ class SimulationConfig:
         """Return the rule for this federation; what `rule_params` states counts for more."""
         known: dict[str, Any] = {
             "num_clients": num_clients,
-            "malicious_ratio": self.malicious_ratio if self.assumed_ratio is None else self.assumed_ratio,
+            "malicious_ratio": self.told_ratio,
             "setting": self.setting,
         }
         known.update((name, value) for name, value in self.rule_params.items() if name in known)
@@ -325,6 +353,8 @@ class SimulationConfig:
         for known in fields(self):
             default = {} if known.name.endswith("_params") else known.default
             theirs = stated.get(known.name, default)
+            if known.name == "malicious":
+                theirs = _in_one_form(theirs)
             same = theirs == ours[known.name] and isinstance(theirs, bool) == isinstance(ours[known.name], bool)
             if known.name not in WITHOUT_EFFECT and not same:
                 yield known.name, ours[known.name], theirs
@@ -342,7 +372,7 @@ class SimulationConfig:
         if (own := values.pop("federation", None)) is not None:
             described = federation_of(own, path, trust=trust)
             described.pop("name", None)
-            values = {**described, **values}
+            values = overridden(described, values)
         if not trust:
             check_trusted(values, path)
         return cls.from_dict(values)
@@ -358,6 +388,14 @@ class SimulationConfig:
             if key not in valid:
                 raise ValueError(f"unknown setting {key!r}{nearest(key, valid)}")
         return cls(**values)
+
+
+def _in_one_form(malicious: Any) -> Any:
+    """Return who is malicious as `malicious_text` writes it, or as it is where that is not possible."""
+    try:
+        return malicious_text(malicious)
+    except (ValueError, TypeError):
+        return malicious
 
 
 def _plain(value: Any) -> Any:

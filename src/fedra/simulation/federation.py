@@ -11,7 +11,7 @@ from fedra.attacks import QuantityAttack
 from fedra.data import Dataset, Partition
 from fedra.seeding import generator
 from fedra.simulation.config import SimulationConfig
-from fedra.simulation.holdings import make_holdings, partition_seed
+from fedra.simulation.holdings import Holdings, make_holdings, partition_seed
 from fedra.simulation.malicious import malicious_clients
 
 Ids = npt.NDArray[np.int64]
@@ -76,13 +76,12 @@ def make_federation(config: SimulationConfig, dataset: Dataset) -> Federation:
     holdings = make_holdings(config, dataset)
     clients = holdings.partition
     total = clients.num_clients
-    config.check_clients(total, f" ({config.dataset}, partition seed {partition_seed(config)})")
-    chosen = malicious_clients(config, holdings)
+    chosen = checked_malicious(config, holdings)
     malicious = chosen if config.attacked else np.zeros(total, dtype=bool)
     claims = clients.quantities.astype(np.float64)
     attack = config.make_quantity_attack()
     claims[malicious] = attack.claims(clients.quantities[malicious])
-    federation = Federation(
+    return Federation(
         partition=clients,
         malicious=malicious,
         claims=claims,
@@ -91,5 +90,12 @@ def make_federation(config: SimulationConfig, dataset: Dataset) -> Federation:
         seed=config.seed,
         attack_of_round=attack if config.quantity_statistics == "round" else None,
     )
+
+
+def checked_malicious(config: SimulationConfig, holdings: Holdings) -> npt.NDArray[np.bool_]:
+    """Return for each client whether it is malicious, where what the run asks for is possible with these clients."""
+    total = holdings.partition.num_clients
+    config.check_clients(total, f" ({config.dataset}, partition seed {partition_seed(config)})")
+    chosen = malicious_clients(config, holdings)
     config.check_rule(config.make_rule(total))
-    return federation
+    return chosen

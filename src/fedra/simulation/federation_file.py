@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fedra import checks
-from fedra.data.owners import OWNER_FILE_ENDINGS
+from fedra.data import is_owner_file, quantities_text
 from fedra.names import nearest
-from fedra.simulation.toml import read_toml
+from fedra.simulation.toml import read_toml, underscored
 from fedra.simulation.trust import check_trusted
 
 # The settings of a run that describe who takes part, in the order in which people think of them.
@@ -43,7 +43,7 @@ def read_federation(path: Path, *, trust: bool = False) -> dict[str, Any]:
         path: the file: the table itself, or a file with the table under `[federation]` and nothing else.
         trust: whether a data set of one's own that it names as module:function may be imported; else that is an error.
     """
-    values = read_toml(path)
+    values = read_toml(path, what="federation")
     if values.keys() == {"federation"}:
         values = dict(checks.table(f"federation of {path}", values["federation"]))
     try:
@@ -76,7 +76,7 @@ def federation_of(value: Any, source: Path | None, *, trust: bool = False) -> di
 
 def federation_settings(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the settings of a federation's table as those of a run; files lie in `folder`."""
-    found = {key.replace("-", "_"): value for key, value in values.items()}
+    found = underscored(values)
     for key in found:
         if key not in (_NAME, *FEDERATION_SETTINGS):
             raise ValueError(f"a federation has no {key!r}{nearest(key, (_NAME, *FEDERATION_SETTINGS))}")
@@ -84,11 +84,10 @@ def federation_settings(values: Mapping[str, Any], folder: Path) -> dict[str, An
         name = checks.text(_NAME, found[_NAME])
         if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
             raise ValueError(checks.wrong(_NAME, name, f"1 to {_LONGEST_NAME} characters on one line"))
-    if isinstance(found.get("quantities"), list):
-        numbers = [checks.whole("a number of quantities", number, 1) for number in found["quantities"]]
-        found["quantities"] = ",".join(map(str, numbers))
+    if found.get("quantities") is not None:
+        found["quantities"] = quantities_text(found["quantities"])
     for key in ("quantities", "partition"):
         text = found.get(key)
-        if isinstance(text, str) and text.strip().lower().endswith(OWNER_FILE_ENDINGS):
+        if isinstance(text, str) and is_owner_file(text.strip()):
             found[key] = str(folder / text.strip())
     return found

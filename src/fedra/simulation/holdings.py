@@ -48,8 +48,12 @@ def checked_holdings(config: SimulationConfig) -> str:
     """Return the partition in its one form, a file with its checksum; raise for what cannot be, before any work."""
     if is_owner_file(config.partition):
         held = pinned_owner_file(config.partition)
+    elif config.partition in (*PARTITIONS, NATURAL):
+        held = config.partition
     else:
-        held = checks.choice("partition", config.partition, (*PARTITIONS, NATURAL))
+        known = nearest(config.partition, (*PARTITIONS, NATURAL))
+        shown = checks.display_value(config.partition)
+        raise ValueError(f"partition={shown}{known}, or a .txt or .csv file with the client of each sample")
     if config.partition != NATURAL and config.client_key is not None:
         raise ValueError(
             f"client_key={config.client_key!r} goes with partition 'natural', and this is {config.partition!r}; leave "
@@ -60,9 +64,16 @@ def checked_holdings(config: SimulationConfig) -> str:
     if held not in PARTITIONS and config.quantities is not None:
         raise ValueError(
             f"quantities={checks.display_value(config.quantities)} with partition {config.partition!r}, where each "
-            "client has what it holds; leave quantities out, and cap them by max_quantity if they are too large"
+            "client has what it holds; leave quantities out, cap them by max_quantity if they are too large, or choose "
+            f"one of {', '.join(PARTITIONS)}"
         )
     return held
+
+
+def stated_key(config: SimulationConfig) -> str | None:
+    """Return the key of the natural partition where the data have several; the only one need not be stated."""
+    known = DATASETS[config.dataset].client_keys if config.dataset in DATASETS else ()
+    return None if config.client_key in known and len(known) == 1 else config.client_key
 
 
 def make_holdings(config: SimulationConfig, dataset: Dataset) -> Holdings:

@@ -11,17 +11,31 @@ from fedra.untrusted import MEBIBYTE, parsed_toml, read_bounded
 _LARGEST_FILE = MEBIBYTE
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Return the settings of a TOML file, hyphens in keys being the same as underscores."""
+def read_toml(path: Path, what: str = "configuration") -> dict[str, Any]:
+    """Return the settings of a TOML file, hyphens in keys being the same as underscores; `what` the file describes."""
     try:
-        content = read_bounded(path, _LARGEST_FILE)
+        content = read_bounded(path, _LARGEST_FILE, "name a file of settings")
     except FileNotFoundError:
-        raise ValueError(f"there is no configuration file {path}") from None
+        raise ValueError(f"there is no {what} file {path}; check the path") from None
     try:
         values = parsed_toml(content)
     except ValueError as error:
         raise ValueError(f"{path} is not valid TOML: {error}") from error
-    return {key.replace("-", "_"): value for key, value in values.items()}
+    try:
+        return underscored(values)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def underscored(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table with underscores for the hyphens of its keys; one setting in both spellings is an error."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        name = key.replace("-", "_")
+        if name in found:
+            raise ValueError(f"{name!r} is given twice, with hyphens and with underscores; give it once")
+        found[name] = value
+    return found
 
 
 def toml_text(settings: Mapping[str, Any]) -> str:
