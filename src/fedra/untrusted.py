@@ -19,19 +19,21 @@ _LONGEST_REASON = 300
 def opened(path: Path) -> BinaryIO:
     """Open a regular file to read; a pipe, a device or a folder, which could block or never end, is an error."""
     try:
-        # Without O_NONBLOCK a pipe would wait for somebody to write into it.
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        kind = path.stat().st_mode
+        # Only opening a device may already do something. What takes the file's place now must not be waited for.
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK) if stat.S_ISREG(kind) else None
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ValueError(f"{path} cannot be read ({reason}); check its name and permissions") from error
-    kind = os.fstat(handle).st_mode
-    if not stat.S_ISREG(kind):
+    if handle is not None:
+        kind = os.fstat(handle).st_mode
+        if stat.S_ISREG(kind):
+            return os.fdopen(handle, "rb")
         os.close(handle)
-        what = "a folder" if stat.S_ISDIR(kind) else "a pipe or a device"
-        raise ValueError(f"{path} is {what}, not a file; a file must be there")
-    return os.fdopen(handle, "rb")
+    what = "a folder" if stat.S_ISDIR(kind) else "a pipe or a device"
+    raise ValueError(f"{path} is {what}, not a file; a file must be there")
 
 
 def read_bounded(path: Path, most: int, remedy: str = "put the file back") -> bytes:

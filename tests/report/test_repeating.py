@@ -63,7 +63,6 @@ def test_every_setting_has_its_flag(repeated):
         model_params={"bias": False},
         setting="fixed",
         num_sampled=40,
-        malicious_ratio=0.15,
         num_malicious=9,
         assumed_ratio=0.05,
         rule="multi-krum",
@@ -87,6 +86,7 @@ def test_every_setting_has_its_flag(repeated):
     for stated in (
         config,
         dataclasses.replace(config, claimed_quantity=None, alpha_q=2.5, local_steps=None, local_epochs=2),
+        dataclasses.replace(config, num_malicious=None, malicious_ratio=0.15),
     ):
         assert repeated(repeating_command(stated.to_dict())) == stated
 

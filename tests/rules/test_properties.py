@@ -25,6 +25,12 @@ def unclear(verdict):
     return not clear_cut(verdict.scores, int(verdict.kept.sum()))
 
 
+def cancelled(verdict, cohort):
+    """Whether Concord's step is nothing but rounding: then so is which clients make it."""
+    squared = [float(np.square(row.astype(np.float64)).sum()) for row in (verdict.update, *cohort.updates)]
+    return verdict.rule == "concord" and squared[0] <= 1e-7 * max(squared[1:])
+
+
 @every_rule
 @given(rounds(least_clients=15), SEEDS)
 def test_permuting_the_clients_permutes_the_verdict(name, cohort, seed):
@@ -32,7 +38,7 @@ def test_permuting_the_clients_permutes_the_verdict(name, cohort, seed):
     order = np.random.default_rng(seed).permutation(len(cohort))
     moved = cohort.permuted(order)
     before, after = rule(cohort.updates, cohort.quantities), rule(moved.updates, moved.quantities)
-    assume(not unclear(before))
+    assume(not unclear(before) and not cancelled(before, cohort))
     np.testing.assert_array_equal(after.kept, before.kept[order])
     assert after.num_malicious == before.num_malicious
     if before.scores is not None:
