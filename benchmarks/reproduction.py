@@ -20,7 +20,8 @@ from harness import quote
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results"
-PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in ("reproduction-tables", "reproduction-studies", "security", "choosing"))
+QUOTING = ("reproduction-tables", "reproduction-studies", "security", "choosing")
+PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in QUOTING)
 IMAGES = ROOT / "docs" / "images"
 PICTURES = ("curves-table2-mnist", "figure6")
 

@@ -11,7 +11,8 @@ import pytest
 from fedra.experiments import Results
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in ("reproduction-tables", "reproduction-studies", "security", "choosing"))
+QUOTING = ("reproduction-tables", "reproduction-studies", "security", "choosing")
+PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in QUOTING)
 # Names with a digit, a hyphen or a space: the others are those of benchmarks, or of the contest.
 QUOTED = re.compile(r"<!-- ((?!contest-|assumption-)[a-z]+[0-9]*-[^>]*?|winners) -->\n(.*?)<!-- /\1 -->", re.DOTALL)
 
