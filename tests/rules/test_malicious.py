@@ -108,9 +108,7 @@ def test_in_a_simulation_a_rule_takes_what_it_has_a_parameter_for_and_was_not_gi
     taken = {parameter: value for parameter, value in known.items() if parameter in rule_parameters(name)}
     expected = made(lambda: fedra.make_rule(name, **{**taken, **parameters}))
     # Not a whole configuration: that would refuse rules for which its rounds are too small.
-    config = SimpleNamespace(
-        rule=name, rule_params=parameters, before=None, told_ratio=ratio, setting=setting
-    )
+    config = SimpleNamespace(rule=name, rule_params=parameters, before=None, told_ratio=ratio, setting=setting)
     assert made(lambda: SimulationConfig.make_rule(config, size)) == expected
 
 
