@@ -2,8 +2,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Two more than there are cores: tests that start servers mostly wait.
-WORKERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
+# One more than there are cores: tests that start servers mostly wait.
+WORKERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 export FLWR_TELEMETRY_ENABLED = 0

@@ -29,6 +29,8 @@ def test_there_are_two() -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_prints_what_it_was_saved_with(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    # Else Ray joins a cluster that another test has started on this machine, and waits for it when it is gone.
+    monkeypatch.setenv("RAY_ADDRESS", "local")
     saved = json.loads(path.read_text(encoding="utf-8"))
     found = site_module("notebooks").executed(path)
     for ours, theirs in zip(found["cells"], saved["cells"], strict=True):
